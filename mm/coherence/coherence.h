@@ -1,0 +1,71 @@
+/*
+ * The coherence module: who may see stale bytes, and what is done about it.
+ *
+ * All knowledge of caches in the memory manager is behind these calls. They are the moments at which an
+ * observer of a page changes: the kernel reads or has written it, a user mapping appears, changes or goes,
+ * instructions will be fetched, a device reads or has written, the frame changes owner, a table entry was
+ * written. Policies (eager.c, mapping.c, page.c; pte_clean.c; flush_range.c) answer; this header's calls
+ * are the only way in.
+ *
+ * A page owes D maintenance while QUIRE_PAGE_DATA_CLEAN is not set, I maintenance while QUIRE_PAGE_INSN_CLEAN
+ * is not set. The flag is set only after the maintenance is complete: two CPUs may both do it, never none.
+ */
+#ifndef QUIRE_MM_COHERENCE_H
+#define QUIRE_MM_COHERENCE_H
+
+struct quire_area;
+struct quire_batch;
+struct quire_file;
+struct quire_page;
+struct quire_space;
+
+/* The kernel is about to load from a page that user mappings may have stored to. */
+void quire_coherence_kernel_read(struct quire *q, struct quire_page *page);
+
+/* The kernel has stored to a page through its linear mapping. Harmless on a page that is no user page. */
+void quire_coherence_kernel_wrote(struct quire *q, struct quire_page *page);
+
+/*
+ * A table entry for `page` at `va` is about to be written in `space` (table lock held): all that user code
+ * could see stale there is settled, I side too when `exec`.
+ */
+void quire_coherence_user_map(struct quire *q, struct quire_page *page, struct quire_space *space, uintptr_t va,
+			      bool exec);
+
+/*
+ * The entries of a batch were removed or narrowed and their TLB entries are purged on all CPUs: no lines can
+ * come back through them. Settles the user lines of the batch's pages, which are dropped only afterwards: page
+ * by page through a kernel alias of the user's colour, or the whole cache when batch->bytes says that it
+ * is cheaper (flush_range). Nothing where user and kernel lines are the same.
+ *
+ * The policy `line` also does what kernels of 2004 did: it walks the absent pages of the range by user address,
+ * which costs a trap a line. It is there to be measured.
+ */
+void quire_coherence_unmapped(struct quire *q, struct quire_batch *batch);
+
+/* Copies a page for copy on write, or clears one, for a user who will see it at `va`; settles both sides. */
+void quire_coherence_copy_user_page(struct quire *q, struct quire_page *to, struct quire_page *from, uintptr_t va);
+void quire_coherence_clear_user_page(struct quire *q, struct quire_page *page, uintptr_t va);
+
+/* Before and after a transfer of a page by a device. For file systems and drivers. */
+void quire_coherence_dma_prepare(struct quire *q, struct quire_page *page, enum quire_dma_direction direction);
+void quire_coherence_dma_finish(struct quire *q, struct quire_page *page, enum quire_dma_direction direction);
+
+/* The last reference to a block of pages is gone: dirty lines at user colours must not outlive their owner. */
+void quire_coherence_free(struct quire *q, struct quire_page *page);
+
+/* Table entries were written, of a leaf or upper table, or a new table was cleared (site tells which). */
+void quire_coherence_table_written(struct quire *q, uintptr_t entry, size_t bytes, enum quire_site site);
+
+/* TLB purges, as the flush_range policy says (by page, or all). */
+void quire_coherence_tlb(struct quire *q, struct quire_space *space, uintptr_t low, uintptr_t high,
+			 enum quire_site site);
+
+/* Boot: thresholds of the flush_range policy, calibrated where it asks for it. */
+void quire_coherence_calibrate(struct quire *q);
+
+/* The address colour at which a new shared mapping should lie: period 0: any. */
+void quire_coherence_colour(struct quire *q, struct quire_file *file, uint64_t index, size_t *period,
+			    uintptr_t *colour);
+
+#endif

@@ -1,0 +1,157 @@
+/*
+ * The simulated machine: CPUs whose caches hold data and go stale, TLBs, walker, devices, clock, witness.
+ *
+ * Nothing here corrects a program's mistakes: a load returns what the cache at that address holds, even
+ * when memory is newer. The witness knows what it should have returned. Deterministic to the tick.
+ *
+ * One thread may use a struct sim at a time; many may exist. `sim` is also the struct quire_hw that
+ * instructions get: the current CPU (sim_switch) executes them.
+ */
+#ifndef SIM_SIM_H
+#define SIM_SIM_H
+
+#include <quire/port.h>
+#include <quire/types.h>
+
+#include "sim/machine.h"
+
+struct sim;
+
+/*
+ * What user and kernel accesses need from the kernel under test.
+ * fault: called when a user address has no usable translation: 0: retry; negative: give up with that error.
+ * tlb_miss: software-filled TLBs only: fills the TLB by instructions: 0: retry; negative: call fault.
+ */
+struct sim_traps {
+	void *context;
+	int (*fault)(void *context, uintptr_t va, enum quire_access access);
+	int (*tlb_miss)(void *context, uintptr_t va, enum quire_access access);
+};
+
+/* NULL with *why set (a sentence) when memory runs out or the description contradicts itself. */
+struct sim *sim_create(const struct sim_machine *machine, const char **why);
+void sim_destroy(struct sim *sim);
+void sim_set_traps(struct sim *sim, const struct sim_traps *traps);
+const struct sim_machine *sim_machine(const struct sim *sim);
+
+/* Kernel addresses: sim_kernel_base() + physical address, for all of memory. */
+uintptr_t sim_kernel_base(const struct sim *sim);
+/* The window without linear mapping, for aliases (see struct quire_port). */
+uintptr_t sim_alias_window(const struct sim *sim);
+
+/* --- CPUs and time ------------------------------------------------------------------------------ */
+
+unsigned sim_cpu(const struct sim *sim);
+void sim_switch(struct sim *sim, unsigned cpu);
+/* Runs fn(arg) on each CPU of the set, starting no earlier than the caller's now; the caller waits. */
+void sim_cross_call(struct sim *sim, uint64_t cpus, void (*fn)(void *arg), void *arg);
+uint64_t sim_ticks(const struct sim *sim);            /* of the current CPU */
+uint64_t sim_ns(const struct sim *sim);               /* the same, nanoseconds */
+void sim_charge(struct sim *sim, uint64_t ticks);     /* work of the current CPU */
+void sim_wait_until(struct sim *sim, uint64_t ticks); /* idles the current CPU */
+
+/* --- Accesses by the current CPU -------------------------------------------------------------------
+ *
+ * User accesses translate through TLB and walker (or software fill) in the loaded space; faults call the
+ * trap and retry. They return 0 or the error that the fault trap gave up with. Kernel accesses
+ * (kernel linear and alias addresses) return 0, or -QUIRE_EFAULT for an address that is neither.
+ * `bytes` is 1, 2, 4 or 8 and the address a multiple of it. All are checked by the witness.
+ */
+int sim_load(struct sim *sim, uintptr_t va, unsigned bytes, uint64_t *value);
+int sim_store(struct sim *sim, uintptr_t va, unsigned bytes, uint64_t value);
+int sim_fetch(struct sim *sim, uintptr_t va, uint64_t *value); /* 4 bytes, as instructions */
+
+/*
+ * Bulk: as the kernel's (or a program's) copy, clear and fill loops do, line by line. Either address may be
+ * user or kernel. Result: bytes NOT done, a suffix; 0: all. sim_read hands the bytes to the host.
+ */
+size_t sim_copy(struct sim *sim, uintptr_t to, uintptr_t from, size_t bytes);
+size_t sim_clear(struct sim *sim, uintptr_t to, size_t bytes);
+size_t sim_read(struct sim *sim, uintptr_t from, void *host, size_t bytes);
+size_t sim_write(struct sim *sim, uintptr_t to, const void *host, size_t bytes);
+
+/* --- Devices ---------------------------------------------------------------------------------------- */
+
+/* A DMA transfer of a device between host bytes and physical memory, coherent or not as the machine says. */
+void sim_dma_to_memory(struct sim *sim, quire_pa_t to, const void *host, size_t bytes);
+void sim_dma_from_memory(struct sim *sim, quire_pa_t from, void *host, size_t bytes);
+
+/* --- The witness ------------------------------------------------------------------------------------- */
+
+/* Observers and writers. */
+enum sim_party {
+	SIM_PARTY_USER,
+	SIM_PARTY_KERNEL,
+	SIM_PARTY_FETCH,
+	SIM_PARTY_WALKER,
+	SIM_PARTY_DEVICE,
+	SIM_PARTY_COUNT,
+};
+
+struct sim_violation {
+	enum sim_party observer;
+	unsigned cpu;       /* of the observer */
+	uintptr_t va;       /* address it used; 0 for devices and walkers */
+	quire_pa_t pa;      /* first byte that differs */
+	uint64_t expected;  /* up to 8 bytes from pa on, little end first */
+	uint64_t got;
+	unsigned bytes;     /* of expected and got */
+	enum sim_party writer; /* who wrote what was missed */
+	unsigned writer_cpu;
+	uint32_t writer_label; /* sim_label in force then */
+	uint32_t label;        /* and now */
+};
+
+/* Marks later accesses (the lab: number of the statement that runs). 24 bits. */
+void sim_label(struct sim *sim, uint32_t label);
+uint64_t sim_violations(const struct sim *sim);
+/* The first ones, up to SIM_VIOLATIONS_KEPT; NULL beyond. */
+#define SIM_VIOLATIONS_KEPT 16
+const struct sim_violation *sim_violation(const struct sim *sim, unsigned n);
+
+/* --- Maintenance account -------------------------------------------------------------------------------- */
+
+/* Kinds of maintenance instruction. */
+#define SIM_OPS(X)                                                                                 \
+	X(DATA_CLEAN, "data clean")                                                                \
+	X(DATA_INVALIDATE, "data invalidate")                                                      \
+	X(DATA_FLUSH, "data flush")                                                                \
+	X(DATA_SET, "data set/way")                                                                \
+	X(INSN_LINE, "insn invalidate")                                                            \
+	X(INSN_SET, "insn set/way")                                                                \
+	X(INSN_ALL, "insn invalidate all")                                                         \
+	X(OUTER, "outer")                                                                          \
+	X(TLB_ENTRY, "tlb entry")                                                                  \
+	X(TLB_ALL, "tlb all")                                                                      \
+	X(BARRIER, "barrier")
+
+enum sim_op {
+#define X(id, name) SIM_OP_##id,
+	SIM_OPS(X)
+#undef X
+		SIM_OP_COUNT
+};
+
+struct sim_account {
+	uint64_t count;
+	uint64_t idle;  /* found nothing to do: cleaned what was not dirty, invalidated what was not there */
+	uint64_t ticks; /* time spent, all CPUs */
+};
+
+/* Between begin and end every maintenance instruction is booked under the site; outside, under none. */
+void sim_site_begin(struct sim *sim, enum quire_site site);
+void sim_site_end(struct sim *sim, enum quire_site site);
+/* site == QUIRE_SITE_COUNT: instructions outside any site. */
+const struct sim_account *sim_account(const struct sim *sim, enum quire_site site, enum sim_op op);
+const char *sim_op_name(enum sim_op op);
+
+struct sim_counts {
+	uint64_t lines;      /* line accesses of the data side */
+	uint64_t l1_misses, l2_misses;
+	uint64_t tlb_misses, walks;
+	uint64_t writebacks; /* dirty lines that left L1 */
+};
+
+void sim_counts(const struct sim *sim, struct sim_counts *counts);
+
+#endif

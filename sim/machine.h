@@ -29,7 +29,8 @@ struct sim_cache {
 	enum sim_index index;
 	enum sim_replace replace;
 	bool write_back;     /* else write through */
-	bool write_allocate; /* a store that misses fills the line; else it goes on to the next level */
+	bool write_allocate; /* a store that misses takes the line; else it goes on to the next level */
+	bool fill_whole;     /* a store of a whole line that misses reads it first all the same */
 };
 
 struct sim_tlb {

@@ -51,6 +51,11 @@ struct quire_policy {
 	size_t flush_fixed_bytes; /* threshold of QUIRE_FLUSH_FIXED */
 	enum quire_tmpfs_clear_policy tmpfs_clear;
 	enum quire_file_times_policy file_times;
+	/*
+	 * Not a question but a size: pages of the page cache that one read fault may map, a power of two;
+	 * 1: only the one asked for.
+	 */
+	unsigned fault_around_pages;
 };
 
 #endif

@@ -46,6 +46,10 @@ struct quire_machine {
 
 /* What a leaf entry says, independent of its format. */
 enum quire_entry_bits {
+	/*
+	 * Without PRESENT no access is allowed, and every format keeps frame, YOUNG and EXEC all the same: that is how
+	 * a private page waits under PROT_NONE. An entry without any bits is absent.
+	 */
 	QUIRE_ENTRY_PRESENT = 1,
 	QUIRE_ENTRY_WRITE = 2,     /* the memory manager allows stores; effective only with DIRTY, see below */
 	QUIRE_ENTRY_EXEC = 4,
@@ -130,7 +134,10 @@ struct quire_arch {
 	 */
 	bool (*replace_entry)(struct quire_machine *machine, uintptr_t entry, unsigned level, uint64_t old,
 			      uint64_t raw);
-	/* Brings written entries to where a walker that does not see the D cache reads them. */
+	/*
+	 * Brings written entries to where a walker that does not see the D cache reads them. Complete only
+	 * after the entry_barrier that must follow: one barrier serves the store and the clean.
+	 */
 	void (*clean_entries)(struct quire_machine *machine, uintptr_t entry, size_t bytes);
 	/* Orders a store of an entry before later walks of this CPU. */
 	void (*entry_barrier)(struct quire_machine *machine);
@@ -144,7 +151,11 @@ struct quire_arch {
 	/* Loads it (NULL: the kernel's) on this CPU. */
 	void (*activate)(struct quire_machine *machine, struct quire_context *context);
 
-	/* --- TLB: all CPUs, all levels of walk caches. ------------------------------------------- */
+	/*
+	 * --- TLB: all CPUs, all levels of walk caches. -------------------------------------------
+	 *
+	 * `context` NULL: the kernel's own translations. tlb_purge_all only where cross-calls can be made.
+	 */
 
 	void (*tlb_purge)(struct quire_machine *machine, struct quire_context *context, uintptr_t va,
 			  size_t bytes);
@@ -162,29 +173,30 @@ struct quire_arch {
 
 	/*
 	 * D lines of the page at `page`, at the colour of `alias_va`, through a kernel alias that does not
-	 * depend on any user translation. NULL where traits.data_aliases is false.
+	 * depend on any user translation. NULL where traits.data_aliases is false. The caller stays on its
+	 * CPU, with at most one page mapped by alias_map.
 	 */
 	void (*data_alias)(struct quire_machine *machine, quire_pa_t page, uintptr_t alias_va,
 			   enum quire_cache_op op);
 
 	/*
 	 * Makes a temporary kernel mapping of the page at `page` at the colour of `alias_va` and returns its
-	 * kernel virtual address (where no cache aliases: the linear address). One a CPU at a time;
-	 * the caller stays on its CPU until alias_unmap.
+	 * kernel virtual address (where no cache aliases: the linear address). Two a CPU at a time,
+	 * the source and the target of a copy; the caller stays on its CPU until alias_unmap.
 	 */
 	uintptr_t (*alias_map)(struct quire_machine *machine, quire_pa_t page, uintptr_t alias_va);
 	void (*alias_unmap)(struct quire_machine *machine, uintptr_t alias);
 
 	/*
-	 * After the D side is clean: drops stale I lines of the page at `page`, seen at kva and (0: none)
-	 * at user address `alias_va`. May drop more. Empty where insn_snoops_data.
+	 * After the D side is clean: drops stale I lines of the page at `page`, seen at kva and at user
+	 * address `alias_va` (0: not seen there). May drop more. Empty where insn_snoops_data.
 	 */
 	void (*insn)(struct quire_machine *machine, quire_pa_t page, uintptr_t kva, uintptr_t alias_va);
 
 	/*
 	 * Virtually indexed caches: D or I lines of a user range through the translations of the loaded
-	 * `context`, before those change. Pages without a translation cost no fault per line. NULL where
-	 * caches behave as physically indexed.
+	 * `context`, before those change. A page without a translation costs a trap a line and nothing else
+	 * happens: give present pages only, or measure just that. NULL where caches behave as physically indexed.
 	 */
 	void (*user_data)(struct quire_machine *machine, struct quire_context *context, uintptr_t va, size_t bytes);
 	void (*user_insn)(struct quire_machine *machine, struct quire_context *context, uintptr_t va, size_t bytes);

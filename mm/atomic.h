@@ -126,6 +126,27 @@ static inline void quire_atomic_fence(void)
 
 #endif
 
+/*
+ * Pointers that are followed without a lock: load acquires, store releases. Plain words where the
+ * compiler's builtins would be calls.
+ */
+#ifdef __hppa__
+#define quire_pointer_load(p)                                                                      \
+	({                                                                                         \
+		__typeof__(*(p)) loaded_ = *(__typeof__(*(p)) volatile *)(p);                      \
+		quire_atomic_fence();                                                              \
+		loaded_;                                                                           \
+	})
+#define quire_pointer_store(p, v)                                                                  \
+	do {                                                                                       \
+		quire_atomic_fence();                                                              \
+		*(__typeof__(*(p)) volatile *)(p) = (v);                                           \
+	} while (0)
+#else
+#define quire_pointer_load(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
+#define quire_pointer_store(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+#endif
+
 /* Adds (modulo 2^32) and returns the new value. */
 static inline uint32_t quire_atomic_add(struct quire_atomic *a, uint32_t by)
 {

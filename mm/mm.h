@@ -19,17 +19,24 @@
  *                      own CPU's part, truncate and punch take all.
  *   3. page lock       PAGE_LOCKED: contents and membership in the page cache. Held over I/O.
  *                      Two at once: only by ascending index of one file.
- *   4. file->tree      spin lock: insertion, removal and marks of the page-cache tree. Lookups take none.
+ *   4. space->upper    spin lock: upper table entries, and which tables a space has.
  *   5. table lock      one spin lock a leaf table (in the table's page): its entries. Two at once: fork only,
- *                      parent's then child's.
- *   6. page rmap lock  PAGE_RMAP_LOCKED: the page's chain of rmaps and its coherence state.
- *   7. frames lock     spin lock of the buddy lists; record caches.
+ *                      parent's then child's. An entry and its rmap change under one hold of it.
+ *   6. file->tree      spin lock: insertion, removal and marks of the page-cache tree. Lookups take none.
+ *   7. page rmap lock  PAGE_RMAP_LOCKED: the page's chain of rmaps and its coherence state.
+ *   8. frames lock     each CPU's list of free pages, then the spin lock of the buddy lists.
  * While a page lock or spin lock is held user memory must not be touched, except with faults off
  * (quire_faults_off), when a copy ends short instead of waiting.
  *
  * READERS WITHOUT LOCKS. Lookups in the page-cache tree run between quire_read_begin and quire_read_end (a
  * counter of the CPU's own); tree nodes are freed only after quire_read_wait. Pages are never freed as
  * records: a lookup takes a reference unless the count is 0, then checks that the slot still holds the page.
+ * Page tables and spaces are followed without the areas lock in such sections too, by the reverse map
+ * (mm/rmap.c) and by TLB miss handlers in software: they are freed only after quire_read_wait, which is
+ * never called with a spin lock held or inside a section.
+ *
+ * FOLIOS. References and the page lock belong to a block (calls on a tail act on its head); flags, file,
+ * index, rmaps and coherence state are each page's own.
  */
 #ifndef QUIRE_MM_MM_H
 #define QUIRE_MM_MM_H
@@ -117,26 +124,31 @@ enum quire_page_flag {
 	QUIRE_PAGE_DATA_CLEAN = 1 << 9, /* no D maintenance is owed to this page */
 	QUIRE_PAGE_INSN_CLEAN = 1 << 10, /* no I maintenance is owed to this page */
 	QUIRE_PAGE_RESERVED = 1 << 11,  /* not managed */
+	QUIRE_PAGE_FREE = 1 << 13,      /* first page of a block in the buddy lists; under `frames` */
+	QUIRE_PAGE_USER_WRITE = 1 << 14, /* user code may have stored since the I side was last synced; coherence's */
+	QUIRE_PAGE_USER_EXEC = 1 << 15, /* instructions may be fetched through some entry; coherence's */
+	QUIRE_PAGE_CHARGED = 1 << 12,   /* the file system counted it; its page_removed clears it */
 };
 
 struct quire_rmap {
 	struct quire_space *space; /* NULL: the page's first rmap is unused */
 	uintptr_t va;
 	struct quire_rmap *next;
+	bool visited; /* by the pass over the chain that is under way; under the rmap lock */
 };
 
 struct quire_page {
 	struct quire_atomic flags;
 	struct quire_atomic refs; /* 0: free */
 	struct quire_atomic maps; /* table entries that map it */
-	uint8_t order;            /* first page of a block: its order */
+	uint8_t order;            /* of the block it belongs to; the same in tails */
 	uint32_t frame;           /* physical address >> QUIRE_PAGE_SHIFT; 2^32 pages are 16 TiB */
 	struct quire_file *file;  /* page cache it is in, or NULL */
 	uint64_t index;           /* in that file, in pages */
 	struct quire_rmap rmap;
 	struct quire_list link;   /* free list, list of tables, or list of cached pages */
 	struct quire_lock table;  /* QUIRE_PAGE_TABLE: lock of the entries in it */
-	uint32_t used;            /* QUIRE_PAGE_TABLE: entries present; under `table` */
+	uint32_t used;            /* QUIRE_PAGE_TABLE: entries present; under `table`, of upper ones `upper` */
 	uintptr_t last_va;        /* user address of the last mapping that left, for its colour; 0: none owed */
 };
 
@@ -151,11 +163,15 @@ struct quire_page *quire_page_alloc(struct quire *q, unsigned order);
 /* Drops a reference; the last one frees the block. Its cached lines are settled first (coherence). */
 void quire_page_put(struct quire *q, struct quire_page *page);
 void quire_page_get(struct quire_page *page);
-/* False when the page is free. */
+/* For the head of a block that may be gone: false when it is free or a tail (by now). */
 bool quire_page_try_get(struct quire_page *page);
 void quire_page_lock(struct quire *q, struct quire_page *page);
 bool quire_page_try_lock(struct quire *q, struct quire_page *page);
 void quire_page_unlock(struct quire *q, struct quire_page *page);
+/* The first page of the block that the page is in: itself, but for a tail. */
+struct quire_page *quire_page_head(struct quire_page *page);
+/* Pages in the free lists, those of the CPUs included. */
+uint64_t quire_pages_free(struct quire *q);
 /* The page of a frame; NULL where the frame is not under management. */
 struct quire_page *quire_page_of(struct quire *q, uint64_t frame);
 
@@ -179,10 +195,16 @@ uintptr_t quire_page_address(struct quire *q, const struct quire_page *page);
 
 /* --- Reverse map (mm/rmap.c) --------------------------------------------------------------------- */
 
-/* Records that (space, va) maps `page`. The caller holds the table lock. QUIRE_ENOMEM. */
+/*
+ * Records that (space, va) maps `page`, and counts it in page->maps. The caller holds the table lock from
+ * before the call until the entry is written (add) or from before it was removed (remove). QUIRE_ENOMEM.
+ */
 int quire_rmap_add(struct quire *q, struct quire_page *page, struct quire_space *space, uintptr_t va);
 void quire_rmap_remove(struct quire *q, struct quire_page *page, struct quire_space *space, uintptr_t va);
-/* Removes every table entry that maps `page` (locked), with TLB purge; gathers dirty bits into the page. */
+/*
+ * Removes every table entry that maps `page` (locked), with TLB purge; gathers dirty bits into the page and
+ * drops the reference that each entry owned.
+ */
 void quire_rmap_unmap_all(struct quire *q, struct quire_page *page);
 /*
  * Write-protects and cleans every entry that maps `page` (locked) shared, with TLB purge; true if any
@@ -244,7 +266,10 @@ struct quire_page *quire_cache_find_locked(struct quire_file *file, uint64_t ind
  * locked by the caller. QUIRE_EEXIST, QUIRE_ENOMEM.
  */
 int quire_cache_add(struct quire_file *file, uint64_t index, struct quire_page *page);
-/* Removes the page (locked) and drops the cache's reference. Nothing maps it any more. */
+/*
+ * Removes the page (locked), with all pages of its folio, calls ops->page_removed for each, and drops the
+ * cache's reference. Nothing maps it any more.
+ */
 void quire_cache_remove(struct quire_file *file, struct quire_page *page);
 /* Finds the page or makes one: allocated, added, locked, not up to date. *page is locked, with a reference. */
 int quire_cache_grab(struct quire_file *file, uint64_t index, struct quire_page **page);
@@ -252,6 +277,7 @@ int quire_cache_grab(struct quire_file *file, uint64_t index, struct quire_page 
 int quire_cache_read(struct quire_file *file, uint64_t index, struct quire_page **page);
 /* The first page at or after *index with the mark (or any page: mark < 0); reference taken; *index is set. */
 struct quire_page *quire_cache_next(struct quire_file *file, uint64_t *index, int mark);
+/* The mark in the tree and the page's flag of the same name change together, under file->tree. */
 void quire_cache_set_mark(struct quire_file *file, struct quire_page *page, enum quire_mark mark);
 void quire_cache_clear_mark(struct quire_file *file, struct quire_page *page, enum quire_mark mark);
 /* Sets DIRTY on page and tree; true if it was clean. The page is locked, or its table entry's lock is held. */
@@ -300,7 +326,10 @@ void quire_area_insert(struct quire_areas *areas, struct quire_area *area);
 void quire_area_erase(struct quire_areas *areas, struct quire_area *area);
 /* After area's bounds changed within its neighbours' limits. */
 void quire_area_resized(struct quire_areas *areas, struct quire_area *area);
-/* Start of a gap of `bytes` in [low, high) congruent to `colour` modulo `period` (0: any); false: none. */
+/*
+ * Start of a gap of `bytes` in [low, high) congruent to `colour` modulo `period` (a power of two; 0: any);
+ * false: none.
+ */
 bool quire_area_gap(const struct quire_areas *areas, uintptr_t low, uintptr_t high, size_t bytes, size_t period,
 		    uintptr_t colour, uintptr_t *start);
 
@@ -325,13 +354,18 @@ struct quire_slot {
 	struct quire_page *table; /* leaf table that holds it */
 };
 
-int quire_table_create(struct quire_space *space);   /* root; QUIRE_ENOMEM */
-void quire_table_destroy(struct quire_space *space); /* every table; no entry is present */
+/* Makes the root and sets context.root, before arch->context_create. QUIRE_ENOMEM. */
+int quire_table_create(struct quire_space *space);
+/*
+ * Frees every table; no entry is present, the TLB is purged and no CPU has the space loaded. Waits for
+ * walkers of the reverse map: afterwards nobody looks at the space, whose record may be freed.
+ */
+void quire_table_destroy(struct quire_space *space);
 /* Finds the leaf entry of va, making tables on the way. QUIRE_ENOMEM. Does not lock. */
 int quire_table_reach(struct quire_space *space, uintptr_t va, struct quire_slot *slot);
 /*
  * Finds it if there is a leaf table. False: there is none, and *next is the first address that may have
- * one. Does not lock; tables are not freed while the areas lock is held.
+ * one. Does not lock; tables are not freed while the areas lock is held or in a read section.
  */
 bool quire_table_find(struct quire_space *space, uintptr_t va, struct quire_slot *slot, uintptr_t *next);
 void quire_slot_lock(struct quire_slot *slot);
@@ -345,12 +379,18 @@ struct quire_entry quire_slot_read(const struct quire_slot *slot);
 void quire_slot_write(const struct quire_slot *slot, struct quire_entry entry);
 /* Replaces an entry that hardware may be marking; returns the one replaced, with its last marks. */
 struct quire_entry quire_slot_exchange(const struct quire_slot *slot, struct quire_entry entry);
-/* Frees tables that hold nothing in [low, high), after a TLB purge of it. */
-void quire_table_trim(struct quire_space *space, uintptr_t low, uintptr_t high);
 /*
- * subtree_protect: forbids stores below the upper entries that cover whole leaf tables of [low, high);
- * false where some part of the range is not covered by a whole leaf table (then by entry). One TLB purge
- * by the caller.
+ * Frees the tables that overlap [low, high) and hold nothing, after a TLB purge of it; the areas lock is held for
+ * writing. Purges what the walker may have cached of the upper entries that pointed to them.
+ */
+void quire_table_trim(struct quire_space *space, uintptr_t low, uintptr_t high);
+/* The bytes that one leaf table maps. */
+size_t quire_table_span(const struct quire_space *space);
+/*
+ * subtree_protect: forbids stores below the upper entries whose leaf tables lie wholly in [low, high); result:
+ * how many entries it changed (one TLB purge of the range by the caller, if any). Nothing, and 0, where
+ * the ISA cannot. What is before the first and after the last multiple of quire_table_span in the range
+ * is the caller's, entry by entry.
  */
 unsigned quire_table_protect(struct quire_space *space, uintptr_t low, uintptr_t high);
 /* A store found its leaf table protected: true if it was, and now is not. */
@@ -365,7 +405,9 @@ struct quire_batch_entry {
 	bool drop;  /* the batch owns a reference of the page */
 };
 
-struct quire_batch_chunk; /* a few hundred entries; chained */
+struct quire_batch_chunk; /* about a hundred more entries; chained */
+
+#define QUIRE_BATCH_INSIDE 8 /* entries that a batch holds without further memory */
 
 struct quire_batch {
 	struct quire_space *space;
@@ -373,8 +415,11 @@ struct quire_batch {
 	uintptr_t first, last; /* addresses whose entries were removed since the last purge; first > last: none */
 	bool exec;           /* some area of the range may be executed */
 	enum quire_site site; /* of the TLB purge */
-	struct quire_batch_chunk *chunks;
-	struct quire_batch_chunk *spare; /* kept inside the record, so that a batch of one needs no memory */
+	unsigned count;      /* entries used of `inside` */
+	struct quire_batch_entry inside[QUIRE_BATCH_INSIDE];
+	struct quire_batch_chunk *chunks, *tail; /* further entries, in the order in which they were added */
+	struct quire_batch_chunk *reading; /* where quire_batch_next was last, and the number of its */
+	size_t reading_first;              /* first entry */
 };
 
 void quire_batch_begin(struct quire_batch *batch, struct quire_space *space, uintptr_t low, uintptr_t high,
@@ -395,6 +440,27 @@ void quire_unmap_entries(struct quire_space *space, struct quire_area *area, uin
 /* Removes entries that map pages first.. of the file, in all spaces; shape is held for writing. */
 void quire_file_unmap(struct quire_file *file, uint64_t first, uint64_t last);
 
+/*
+ * Makes an access to user memory of the space loaded on this CPU possible, outside all locks: for the retry after a
+ * copy with faults off ended short. Errors as quire_fault; -QUIRE_EFAULT when no space is loaded.
+ */
+int quire_fault_in(struct quire *q, uintptr_t va, enum quire_access access);
+/* As quire_fault, for a debugger: `space` need not be loaded, a private page may be stored to without permission. */
+int quire_fault_force(struct quire_space *space, uintptr_t va, enum quire_access access);
+
+/* Write-protects the entries of shared pages in [low, high), moving their dirty state to the pages; TLB purged. */
+void quire_protect_entries(struct quire_space *space, uintptr_t low, uintptr_t high);
+
+/* Area records (mm/map.c): an area holds a reference to its file and is counted there. */
+struct quire_area *quire_area_copy(struct quire *q, const struct quire_area *area); /* NULL: no memory */
+void quire_area_free(struct quire *q, struct quire_area *area);
+
+/* Removes private copies of the file's pages from `first` on, in all spaces; no lock is held. */
+void quire_file_unmap_private(struct quire_file *file, uint64_t first);
+
+/* A file without a name whose pages are zeros until stored to: behind shared anonymous areas. QUIRE_ENOMEM. */
+int quire_memory_file(struct quire *q, uint64_t bytes, struct quire_file **file);
+
 /* Copies to and from user memory with a page lock held end short instead of faulting. */
 void quire_faults_off(struct quire *q);
 void quire_faults_on(struct quire *q);
@@ -405,7 +471,7 @@ void quire_faults_on(struct quire *q);
 
 /* --- The whole ------------------------------------------------------------------------------------------ */
 
-struct quire_percpu; /* counters and free lists of one CPU, in cache lines of its own */
+struct quire_percpu; /* counters and free lists of one CPU, in cache lines of its own: mm/percpu.h */
 
 struct quire_range { /* one memory range of the port */
 	uint64_t first_frame, frames;
@@ -423,6 +489,7 @@ struct quire {
 	struct quire_lock frames;
 	struct quire_list free[QUIRE_ORDERS];
 	uint64_t free_pages; /* in free[], under `frames` */
+	uint64_t managed_pages; /* free or not; those of the kernel's text do not count */
 	struct quire_lock lists; /* spaces, files */
 	struct quire_list spaces, files;
 	struct quire_atomic pages_cached, pages_tables;

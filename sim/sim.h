@@ -70,6 +70,12 @@ size_t sim_clear(struct sim *sim, uintptr_t to, size_t bytes);
 size_t sim_read(struct sim *sim, uintptr_t from, void *host, size_t bytes);
 size_t sim_write(struct sim *sim, uintptr_t to, const void *host, size_t bytes);
 
+/*
+ * For a host that checks results: hands over what loads by the current CPU at user or kernel addresses from
+ * `from` on would return, at no cost and past the witness. Calls no fault trap. Result: bytes NOT read.
+ */
+size_t sim_peek(struct sim *sim, uintptr_t from, void *host, size_t bytes);
+
 /* --- Devices ---------------------------------------------------------------------------------------- */
 
 /* A DMA transfer of a device between host bytes and physical memory, coherent or not as the machine says. */
@@ -153,5 +159,11 @@ struct sim_counts {
 };
 
 void sim_counts(const struct sim *sim, struct sim_counts *counts);
+
+/*
+ * What the program did that a machine cannot go on from (an access that faults for ever), as a sentence of the
+ * sim's; NULL: nothing. The access itself gave -QUIRE_EFAULT.
+ */
+const char *sim_complaint(const struct sim *sim);
 
 #endif

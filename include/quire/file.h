@@ -15,7 +15,7 @@ struct quire_file_ops {
 	/*
 	 * Fills `page` (locked, not up to date, at page->index) from the backing store: returns 0 with all
 	 * of the page defined (zeros beyond the end of file), or an error. May wait. The page cache then
-	 * marks it up to date.
+	 * marks it up to date. After an error the page may have left the page cache.
 	 */
 	int (*read_page)(struct quire_file *file, struct quire_page *page);
 
@@ -42,14 +42,24 @@ struct quire_file_ops {
 	int64_t (*write_end)(struct quire_file *file, uint64_t offset, size_t bytes, size_t copied,
 			     struct quire_page *page);
 
-	/* After the size has shrunk and pages are gone: frees the backing store from `bytes` on. Optional. */
+	/*
+	 * After the size has shrunk, pages are gone and the rest of the last page is zeroed in the cache and
+	 * dirty: frees the backing store of the whole pages from `bytes` on. Optional.
+	 */
 	void (*truncated)(struct quire_file *file, uint64_t bytes);
 
-	/* fallocate and hole punch, with whole-page ranges gone from the cache before punch. Optional. */
+	/*
+	 * fallocate and hole punch. Size and times are the caller's, changed after success only. Before
+	 * punch, whole pages of the range are gone from the cache, and partial ones at its ends are zeroed
+	 * there and dirty. Page locks are taken inside. Optional.
+	 */
 	int (*allocate)(struct quire_file *file, uint64_t offset, uint64_t bytes);
 	int (*punch)(struct quire_file *file, uint64_t offset, uint64_t bytes);
 
-	/* A page leaves the page cache (truncate, punch, reclaim): the file system's accounting. Optional. */
+	/*
+	 * A page leaves the page cache (truncate, punch, reclaim): the file system's accounting. Called by
+	 * quire_cache_remove with the page locked, its file and QUIRE_PAGE_CHARGED still set. Optional.
+	 */
 	void (*page_removed)(struct quire_file *file, struct quire_page *page);
 
 	/* Writes size and times to the backing store. Optional. */

@@ -27,7 +27,7 @@ enum quire_flush_range_policy {
 	QUIRE_FLUSH_LINE,             /* line: always line by line */
 	QUIRE_FLUSH_WHOLE,            /* whole: always the whole cache */
 	QUIRE_FLUSH_FIXED,            /* fixed:<bytes>: whole from this size on */
-	QUIRE_FLUSH_CALIBRATED,       /* calibrated: one threshold for all, measured at boot */
+	QUIRE_FLUSH_CALIBRATED,       /* calibrated: one threshold for both caches, measured at boot */
 	QUIRE_FLUSH_CALIBRATED_SPLIT, /* calibrated-split: one each for I cache, D cache and TLB */
 };
 

@@ -39,8 +39,8 @@ struct quire_port {
 
 	/*
 	 * A window of kernel virtual addresses without a linear mapping, aligned to the largest colour
-	 * period of the machine's caches and one such period long per CPU, through which Quire makes
-	 * temporary mappings of a chosen colour. 0 where no cache aliases.
+	 * period of the machine's caches and two such periods long per CPU (a copy maps its source and its
+	 * target), through which Quire makes temporary mappings of a chosen colour. 0 where no cache aliases.
 	 */
 	uintptr_t alias_window;
 
@@ -60,7 +60,8 @@ struct quire_port {
 	/*
 	 * Runs fn(arg) on every CPU of the set `cpus` (bit n: CPU n; the caller's own bit included or
 	 * not) and returns when all have finished. Never called when can_cross_call says false (as with
-	 * interrupts off).
+	 * interrupts off). Where the TLBs of other CPUs can be reached by no instruction (x86-64), changes to
+	 * a space that other CPUs have loaded may be asked for only while can_cross_call says true.
 	 */
 	void (*cross_call)(void *context, uint64_t cpus, void (*fn)(void *arg), void *arg);
 	bool (*can_cross_call)(void *context);
@@ -74,6 +75,14 @@ struct quire_port {
 	 */
 	void (*copy)(void *context, uintptr_t to, uintptr_t from, size_t bytes);
 	void (*clear)(void *context, uintptr_t to, size_t bytes);
+
+	/*
+	 * The same between page contents, at a kernel virtual address as above, and Quire's own records
+	 * (memory that alloc gave, or a stack): how a file system reads and writes its metadata. On a board
+	 * each is a plain copy; on the simulator they pass the caches of the CPU that calls.
+	 */
+	void (*read)(void *context, void *to, uintptr_t from, size_t bytes);
+	void (*write)(void *context, uintptr_t to, const void *from, size_t bytes);
 
 	/*
 	 * Copies between kernel memory and user addresses of the space loaded on this CPU. A user

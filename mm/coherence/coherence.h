@@ -19,6 +19,13 @@ struct quire_file;
 struct quire_page;
 struct quire_space;
 
+/*
+ * Every maintenance operation stands between these two, which tell the port its site. When begin returns false
+ * the operation is left out (fault injection), and end is not called.
+ */
+bool quire_maintain_begin(struct quire *q, enum quire_site site);
+void quire_maintain_end(struct quire *q, enum quire_site site);
+
 /* The kernel is about to load from a page that user mappings may have stored to. */
 void quire_coherence_kernel_read(struct quire *q, struct quire_page *page);
 
@@ -42,6 +49,20 @@ void quire_coherence_user_map(struct quire *q, struct quire_page *page, struct q
  * which costs a trap a line. It is there to be measured.
  */
 void quire_coherence_unmapped(struct quire *q, struct quire_batch *batch);
+
+/*
+ * Before an entry for a page (locked) of a file is written or widened at `va`: mappings that hardware could not keep
+ * coherent with it (another colour where one of the two may store; stores against instructions) are removed or
+ * narrowed, so that they fault. `conflict` only asks whether there are such.
+ */
+bool quire_coherence_conflict(struct quire *q, struct quire_page *page, uintptr_t va, bool write, bool exec);
+void quire_coherence_claim(struct quire *q, struct quire_page *page, uintptr_t va, bool write, bool exec);
+
+/* An entry that lets user code store to the page is about to be written (table lock held). */
+void quire_coherence_user_store(struct quire *q, struct quire_page *page);
+
+/* Must user code that may store to a page be kept from executing it, and the other way round, by its entries? */
+bool quire_coherence_store_or_fetch(struct quire *q);
 
 /* Copies a page for copy on write, or clears one, for a user who will see it at `va`; settles both sides. */
 void quire_coherence_copy_user_page(struct quire *q, struct quire_page *to, struct quire_page *from, uintptr_t va);

@@ -50,6 +50,7 @@ uint32_t armv7_ccsidr(struct quire_hw *hw);
 uint32_t armv7_id_mmfr3(struct quire_hw *hw);
 uint32_t armv7_tlbtr(struct quire_hw *hw);
 uint32_t armv7_cbar(struct quire_hw *hw); /* Cortex-A9: base of the private peripherals, DDI 0388I 4.3.24 */
+uint32_t armv7_ttbr0(struct quire_hw *hw);
 void armv7_set_ttbr0(struct quire_hw *hw, uint32_t value);
 void armv7_set_contextidr(struct quire_hw *hw, uint32_t value);
 void armv7_set_sctlr(struct quire_hw *hw, uint32_t value);

@@ -1,0 +1,306 @@
+/*
+ * Options: one table of argp for the help, one of which command takes which option.
+ *
+ * Nothing given is ever ignored: an option that the command has no use for is refused, as is one given twice
+ * where only one can count. getopt's own message for an unknown option cannot name the nearest, so
+ * long options are looked at before argp sees them.
+ */
+#include <argp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lab/options.h"
+
+const char *argp_program_version = "quire " QUIRE_VERSION;
+
+enum {
+	KEY_MACHINE = 'm',
+	KEY_POLICY = 'p',
+	KEY_SET = 's',
+	KEY_JSON = 'j',
+	KEY_FULL = 'f',
+	KEY_JOBS = 'J',
+	KEY_KEYS = 'k',
+};
+
+static const struct argp_option option_table[] = {
+	{ "machine", KEY_MACHINE, "NAME|FILE", 0, "Run on this machine instead of the script's", 1 },
+	{ "policy", KEY_POLICY, "QUESTION=ANSWER,...", 0,
+	  "Set policies; they win over the script's (may be repeated)", 1 },
+	{ "set", KEY_SET, "SECTION.KEY=VALUE", 0,
+	  "Override one figure of the machine, as in cost.l2_read=12 cycles (may be repeated)", 1 },
+	{ "json", KEY_JSON, "FILE|-", 0, "Write results as JSON to FILE, or (-) instead of the text", 1 },
+	{ "full", KEY_FULL, NULL, 0, "Run at the published sizes", 1 },
+	{ "jobs", KEY_JOBS, "N", 0, "Run N variants at once (default: one a CPU)", 1 },
+	{ "keys", KEY_KEYS, NULL, 0, "machines: list the keys of machine files instead", 2 },
+	{ 0 },
+};
+
+/* Options of `run`; of `machines`; `bench` has none. */
+static const char run_keys[] = { KEY_MACHINE, KEY_POLICY, KEY_SET, KEY_JSON, KEY_FULL, KEY_JOBS, 0 };
+static const char machines_keys[] = { KEY_KEYS, 0 };
+
+static const struct {
+	const char *name;
+	enum lab_command command;
+	const char *keys;
+} commands[] = {
+	{ "run", LAB_COMMAND_RUN, run_keys },
+	{ "machines", LAB_COMMAND_MACHINES, machines_keys },
+	{ "bench", LAB_COMMAND_BENCH, "" },
+};
+
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+struct reading {
+	struct command_line *line;
+	size_t command;  /* index in commands; COMMANDS: none yet */
+	char given[32];  /* keys of the options seen, in order, each once */
+	bool failed;
+};
+
+#define FAIL(reading, ...)                                        \
+	do {                                                      \
+		fprintf(stderr, "quire: " __VA_ARGS__);           \
+		fputs("; `quire --help` tells more\n", stderr);   \
+		(reading)->failed = true;                         \
+	} while (0)
+
+static void unknown(struct reading *reading, const char *what, const char *name,
+		    const char *const *names, size_t count)
+{
+	const char *nearest = lab_nearest(name, names, count);
+
+	fprintf(stderr, "quire: unknown %s '%s', ", what, name);
+	if (nearest)
+		fprintf(stderr, "did you mean '%s'?\n", nearest);
+	else
+		fputs("expected one of:", stderr);
+	for (size_t i = 0; i < count && !nearest; i++)
+		fprintf(stderr, " %s%s", names[i], i + 1 < count ? "" : "\n");
+	reading->failed = true;
+}
+
+static void take_command(struct reading *reading, const char *name)
+{
+	const char *names[COMMANDS];
+
+	for (size_t i = 0; i < COMMANDS; i++) {
+		names[i] = commands[i].name;
+		if (strcmp(name, names[i]) == 0) {
+			reading->command = i;
+			reading->line->command = commands[i].command;
+			return;
+		}
+	}
+	unknown(reading, "command", name, names, COMMANDS);
+}
+
+/* Adds "key=value" to a list of assignments. */
+static bool assign(struct reading *reading, struct lab_assignment **list, size_t *count,
+		   const char *text, size_t length)
+{
+	const char *equals = memchr(text, '=', length);
+	struct lab_assignment *more;
+
+	if (!equals || equals == text) {
+		FAIL(reading, "expected key=value, not '%.*s'", (int)length, text);
+		return false;
+	}
+	more = realloc(*list, (*count + 1) * sizeof(*more));
+	if (!more) {
+		FAIL(reading, "not enough memory");
+		return false;
+	}
+	*list = more;
+	more[*count].key = strndup(text, (size_t)(equals - text));
+	more[*count].value = strndup(equals + 1, length - (size_t)(equals + 1 - text));
+	(*count)++;
+	return true;
+}
+
+static void take_policies(struct reading *reading, const char *text)
+{
+	struct lab_options *run = &reading->line->run;
+
+	for (;;) {
+		size_t length = strcspn(text, ",");
+		struct quire_policy scratch = quire_policy_default();
+		struct lab_assignment *last;
+		char message[300];
+		const char *wrong;
+
+		if (!assign(reading, &run->policies, &run->policy_count, text, length))
+			return;
+		last = &run->policies[run->policy_count - 1];
+		wrong = lab_policy_set(&scratch, last->key, last->value, message, sizeof(message));
+		if (wrong)
+			FAIL(reading, "--policy: %s", wrong);
+		if (wrong || !text[length])
+			return;
+		text += length + 1;
+	}
+}
+
+static void take_jobs(struct reading *reading, const char *text)
+{
+	char *end;
+	unsigned long jobs = strtoul(text, &end, 10);
+
+	if (*text < '0' || *text > '9' || *end || jobs == 0 || jobs > 256)
+		FAIL(reading, "--jobs is a number from 1 to 256, not '%s'", text);
+	else
+		reading->line->run.jobs = (unsigned)jobs;
+}
+
+/* Notes that an option was given; false: a second time, where one only can count. */
+static bool note_option(struct reading *reading, int key)
+{
+	size_t count = strlen(reading->given);
+
+	if (!strchr(reading->given, key))
+		reading->given[count] = (char)key;
+	else if (key != KEY_POLICY && key != KEY_SET)
+		return false;
+	return true;
+}
+
+static const char *option_name(int key)
+{
+	for (size_t i = 0; option_table[i].name; i++)
+		if (option_table[i].key == key)
+			return option_table[i].name;
+	return "?";
+}
+
+static void take_option(struct reading *reading, int key, char *value)
+{
+	struct command_line *line = reading->line;
+
+	if (!note_option(reading, key)) {
+		FAIL(reading, "--%s is given twice", option_name(key));
+		return;
+	}
+	if (value && !*value) {
+		FAIL(reading, "--%s needs a value", option_name(key));
+		return;
+	}
+	if (key == KEY_MACHINE)
+		line->run.machine = value;
+	else if (key == KEY_POLICY)
+		take_policies(reading, value);
+	else if (key == KEY_SET)
+		assign(reading, &line->run.figures, &line->run.figure_count, value, strlen(value));
+	else if (key == KEY_JSON)
+		line->json = value;
+	else if (key == KEY_FULL)
+		line->run.full = true;
+	else if (key == KEY_JOBS)
+		take_jobs(reading, value);
+	else
+		line->keys = true;
+}
+
+static error_t take(int key, char *value, struct argp_state *state)
+{
+	struct reading *reading = state->input;
+	struct command_line *line = reading->line;
+
+	if (reading->failed)
+		return 0;
+	if (key == ARGP_KEY_ARG && reading->command == COMMANDS)
+		take_command(reading, value);
+	else if (key == ARGP_KEY_ARG)
+		line->arguments[line->argument_count++] = value;
+	else if (key > 0 && key < 128)
+		take_option(reading, key, value);
+	else
+		return ARGP_ERR_UNKNOWN;
+	return 0;
+}
+
+static const char description[] =
+	"Runs workloads on simulated machines under one memory-management policy or another, and says "
+	"which cache or TLB maintenance is missing, which is needless, and what each costs."
+	"\vCommands:\n"
+	"  run [EXPERIMENT|FILE]...  run experiments (all when none is named) or scripts\n"
+	"  machines [NAME|FILE]      list the machines, or all figures of one with their sources\n"
+	"  bench [sim]               measure the speed of the simulator on this host\n"
+	"\n"
+	"Exit status: 0 good; 1 a violation or a failed expectation; 2 bad usage or input; "
+	"3 internal error; 130 interrupted.\n"
+	"\n"
+	"Environment: QUIRE_DATA names the directory that holds machines/ and experiments/.";
+
+static const struct argp argp = { option_table, take, "COMMAND [ARGUMENT...]", description,
+				  NULL,		NULL, NULL };
+
+/* Long options that argp would refuse without naming the nearest. */
+static void check_options(struct reading *reading, int argc, char **argv)
+{
+	const char *names[16] = { "help", "usage", "version" };
+	size_t count = 3;
+
+	for (size_t i = 0; option_table[i].name; i++)
+		names[count++] = option_table[i].name;
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0 && !reading->failed; i++) {
+		size_t length = strcspn(argv[i], "=");
+		char name[64];
+		bool known = false;
+
+		if (strncmp(argv[i], "--", 2) != 0)
+			continue;
+		snprintf(name, sizeof(name), "%.*s", (int)(length < 60 ? length - 2 : 58), argv[i] + 2);
+		for (size_t j = 0; j < count; j++)
+			known |= length > 2 && strncmp(names[j], name, length - 2) == 0;
+		if (!known)
+			unknown(reading, "option", name, names, count);
+	}
+}
+
+/* Every option must be one of the command's. */
+static void check_use(struct reading *reading)
+{
+	const char *keys = commands[reading->command].keys;
+
+	for (const char *key = reading->given; *key && !reading->failed; key++)
+		if (!strchr(keys, *key))
+			FAIL(reading, "--%s means nothing to `quire %s`", option_name(*key),
+			     commands[reading->command].name);
+}
+
+bool command_line_read(struct command_line *line, int argc, char **argv)
+{
+	struct reading reading = { .line = line, .command = COMMANDS };
+
+	*line = (struct command_line){ 0 };
+	line->arguments = calloc((size_t)argc + 1, sizeof(*line->arguments));
+	argp_err_exit_status = LAB_USAGE;
+	if (!line->arguments)
+		FAIL(&reading, "not enough memory");
+	if (!reading.failed)
+		check_options(&reading, argc, argv);
+	if (!reading.failed && argp_parse(&argp, argc, argv, 0, NULL, &reading) != 0)
+		reading.failed = true;
+	if (!reading.failed && reading.command == COMMANDS)
+		FAIL(&reading, "no command: expected run, machines or bench");
+	if (!reading.failed)
+		check_use(&reading);
+	return !reading.failed;
+}
+
+static void free_assignments(struct lab_assignment *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		free(list[i].key);
+		free(list[i].value);
+	}
+	free(list);
+}
+
+void command_line_free(struct command_line *line)
+{
+	free_assignments(line->run.policies, line->run.policy_count);
+	free_assignments(line->run.figures, line->run.figure_count);
+	free(line->arguments);
+}

@@ -1,0 +1,673 @@
+/*
+ * Accesses of the current CPU: loads, stores, fetches, and the bulk copies that make up most of a run.
+ *
+ * Everything on the data side ends in one of two functions: line_read finds or brings a line into L1 D and says
+ * where its bytes are; line_write puts bytes into one. They are inlined with constants for the common line
+ * sizes and for the plain case (write back, write allocate, physical tags, no other CPU with lines), so that
+ * a run pays for the features it uses; the code is the same for all.
+ *
+ * Bulk accesses go page by page: translate once, move line by line through a buffer of one page, then show
+ * the whole piece to the witness.
+ */
+#include "sim/levels.h"
+
+#define PLAIN true
+
+/* --- Levels below, the rarer ways ---------------------------------------------------------------- */
+
+void sim_below_store(struct work *work, quire_pa_t pa, const void *from, unsigned bytes)
+{
+	struct cache *l2 = work->l2;
+	unsigned shift = work->l1->line_shift;
+	uint32_t number = (uint32_t)(pa >> shift);
+	size_t offset = pa & (((size_t)1 << shift) - 1);
+	bool to_memory = !l2->present;
+
+	if (l2->present) {
+		uint32_t set = cache_set_of(l2, number);
+		int way = cache_match(l2, set, number);
+
+		if (way < 0 && l2->write_allocate) {
+			uint8_t line[CACHE_LINE_MAX];
+
+			below_read(work, number, line, shift);
+			way = cache_match(l2, set, number);
+		}
+		if (way >= 0) {
+			memcpy(cache_line(l2, set, (unsigned)way) + offset, from, bytes);
+			if (l2->write_back)
+				*cache_tag(l2, set, (unsigned)way) |= CACHE_DIRTY;
+			cache_touch(l2, set, (unsigned)way);
+			work->l2_writes++;
+		}
+		to_memory = way < 0 || !l2->write_back;
+	}
+	if (to_memory) {
+		memcpy(work->memory + pa, from, bytes);
+		work->memory_writes++;
+	}
+}
+
+void sim_clean_way(struct work *work, struct cache *cache, uint32_t set, unsigned way)
+{
+	quire_pa_t pa = cache_line_pa(cache, set, way);
+
+	below_write(work, (uint32_t)(pa >> cache->line_shift), cache_line(cache, set, way), cache->line_shift);
+	*cache_tag(cache, set, way) &= CACHE_NUMBER;
+	work->writebacks++;
+}
+
+bool sim_snoop(struct sim *sim, unsigned except, uintptr_t va, quire_pa_t pa, bool drop)
+{
+	bool dirty = false;
+
+	for (unsigned cpu = 0; cpu < sim->machine.cpus; cpu++) {
+		struct cache *l1 = &sim->cpus[cpu].l1d;
+		struct cache_place place;
+
+		if (cpu == except || l1->valid == 0)
+			continue;
+		place = cache_find(l1, va, pa);
+		if (place.way < 0)
+			continue;
+		if (*cache_tag(l1, place.set, (unsigned)place.way) & CACHE_DIRTY) {
+			struct work work = work_begin(sim);
+
+			sim_clean_way(&work, l1, place.set, (unsigned)place.way);
+			sim->counts.writebacks++;
+			dirty = true;
+		}
+		if (drop)
+			cache_drop(l1, place.set, (unsigned)place.way);
+	}
+	return dirty;
+}
+
+/* Must accesses of the current CPU look into other CPUs' caches? */
+static bool must_snoop(const struct sim *sim)
+{
+	if (!sim->machine.data_coherent)
+		return false;
+	for (unsigned cpu = 0; cpu < sim->machine.cpus; cpu++)
+		if (cpu != sim->current && sim->cpus[cpu].l1d.valid)
+			return true;
+	return false;
+}
+
+/* --- One line of L1 D --------------------------------------------------------------------------------- */
+
+/* Gives line (va, pa) a way in `set`: the victim leaves, and with `fill` the line's bytes are brought. */
+SIM_INLINE unsigned line_take(struct work *work, uint32_t set, uintptr_t va, quire_pa_t pa, bool fill, unsigned shift,
+			      bool plain)
+{
+	struct cache *l1 = work->l1;
+	uint32_t number = (uint32_t)(pa >> shift);
+	unsigned way = cache_victim(l1, set);
+	uint32_t *tag = cache_tag(l1, set, way);
+	uint8_t *line = cache_line(l1, set, way);
+
+	work->l1_misses++;
+	if (*tag == CACHE_ABSENT) {
+		l1->valid++;
+	} else if (*tag & CACHE_DIRTY) {
+		uint32_t victim = *tag & CACHE_NUMBER;
+
+		if (!plain)
+			victim = (uint32_t)(cache_line_pa(l1, set, way) >> shift);
+		below_write(work, victim, line, shift);
+		work->writebacks++;
+	}
+	*tag = plain ? number : cache_number(l1, va, pa);
+	if (!plain && l1->physical)
+		l1->physical[tag - l1->tags] = number;
+	if (fill)
+		below_read(work, number, line, shift);
+	return way;
+}
+
+/* The bytes of the line (va, pa) as the current CPU's L1 D has them. */
+SIM_INLINE const uint8_t *line_read(struct sim *sim, struct work *work, uintptr_t va, quire_pa_t pa, unsigned shift,
+				    bool plain)
+{
+	struct cache *l1 = work->l1;
+	uint32_t set = cache_set_of(l1, cache_index_address(l1, va, pa) >> shift);
+	int way = cache_match(l1, set, plain ? (uint32_t)(pa >> shift) : cache_number(l1, va, pa));
+
+	work->lines++;
+	if (way < 0) {
+		if (!plain && must_snoop(sim))
+			sim_snoop(sim, sim->current, va, pa, false);
+		way = (int)line_take(work, set, va, pa, true, shift, plain);
+	}
+	cache_touch(l1, set, (unsigned)way);
+	return cache_line(l1, set, (unsigned)way);
+}
+
+/* Stores `bytes` at pa, all in one line. */
+SIM_INLINE void line_write(struct sim *sim, struct work *work, uintptr_t va, quire_pa_t pa, const uint8_t *from,
+			   size_t bytes, unsigned shift, bool plain)
+{
+	struct cache *l1 = work->l1;
+	uint32_t set = cache_set_of(l1, cache_index_address(l1, va, pa) >> shift);
+	int way = cache_match(l1, set, plain ? (uint32_t)(pa >> shift) : cache_number(l1, va, pa));
+	bool whole = bytes == (size_t)1 << shift;
+	uint8_t *line;
+
+	work->lines++;
+	if (!plain && must_snoop(sim) && (way < 0 || !(*cache_tag(l1, set, (unsigned)way) & CACHE_DIRTY)))
+		sim_snoop(sim, sim->current, va, pa, true);
+	if (way < 0) {
+		if (!plain && !l1->write_allocate) {
+			work->l1_misses++;
+			sim_below_store(work, pa, from, (unsigned)bytes);
+			return;
+		}
+		way = (int)line_take(work, set, va, pa, !whole || l1->fill_whole, shift, plain);
+	}
+	line = cache_line(l1, set, (unsigned)way);
+	if (whole)
+		line_move(line, from, shift);
+	else
+		memcpy(line + (pa & (((size_t)1 << shift) - 1)), from, bytes);
+	cache_touch(l1, set, (unsigned)way);
+	if (plain || l1->write_back)
+		*cache_tag(l1, set, (unsigned)way) |= CACHE_DIRTY;
+	else
+		sim_below_store(work, pa, from, (unsigned)bytes);
+}
+
+void sim_line_load(struct sim *sim, uintptr_t va, quire_pa_t pa, void *to, unsigned bytes)
+{
+	unsigned shift = sim->cpu->l1d.line_shift;
+	struct work work = work_begin(sim);
+	const uint8_t *line = line_read(sim, &work, va, pa, shift, !PLAIN);
+
+	memcpy(to, line + (pa & (((size_t)1 << shift) - 1)), bytes);
+	work.ticks = sim->machine.cost.l1_access;
+	work_pay(sim, &work);
+}
+
+void sim_line_store(struct sim *sim, uintptr_t va, quire_pa_t pa, const void *from, unsigned bytes)
+{
+	struct work work = work_begin(sim);
+
+	line_write(sim, &work, va, pa, from, bytes, sim->cpu->l1d.line_shift, !PLAIN);
+	work.ticks = sim->machine.cost.l1_access;
+	work_pay(sim, &work);
+}
+
+/* --- Past the caches, and the walker ------------------------------------------------------------------- */
+
+uint64_t sim_uncached_load(struct sim *sim, quire_pa_t pa, unsigned bytes)
+{
+	uint64_t value = 0;
+
+	sim_charge(sim, sim->machine.cost.memory_read);
+	memcpy(&value, sim->memory.bytes + pa, bytes);
+	return value;
+}
+
+void sim_uncached_store(struct sim *sim, quire_pa_t pa, unsigned bytes, uint64_t value)
+{
+	sim_charge(sim, sim->machine.cost.memory_write);
+	memcpy(sim->memory.bytes + pa, &value, bytes);
+}
+
+static bool in_memory(const struct sim *sim, quire_pa_t pa, size_t bytes)
+{
+	return pa < sim->machine.memory_bytes && bytes <= sim->machine.memory_bytes - pa;
+}
+
+uint64_t sim_walker_read(struct sim *sim, quire_pa_t pa, unsigned bytes)
+{
+	unsigned shift = sim->cpu->l1d.line_shift;
+	quire_pa_t start = pa & ~(((quire_pa_t)1 << shift) - 1);
+	uint64_t value = 0;
+
+	if (!in_memory(sim, pa, bytes)) {
+		sim_charge(sim, sim->machine.cost.memory_read);
+		return 0;
+	}
+	if (sim->machine.walker == SIM_LEVEL_L1) {
+		sim_line_load(sim, sim->kernel_base + pa, pa, &value, bytes);
+	} else if (sim->machine.walker == SIM_LEVEL_L2 && sim->l2.present) {
+		uint8_t line[CACHE_LINE_MAX];
+		struct work work = work_begin(sim);
+
+		below_read(&work, (uint32_t)(pa >> shift), line, shift);
+		memcpy(&value, line + (pa - start), bytes);
+		work_pay(sim, &work);
+	} else {
+		value = sim_uncached_load(sim, pa, bytes);
+	}
+	sim_witness_read(sim, SIM_PARTY_WALKER, 0, pa, &value, bytes);
+	return value;
+}
+
+void sim_walker_write(struct sim *sim, quire_pa_t pa, unsigned bytes, uint64_t value)
+{
+	struct work work = work_begin(sim);
+
+	if (!in_memory(sim, pa, bytes))
+		return;
+	sim_witness_write(sim, SIM_PARTY_WALKER, pa, &value, bytes);
+	if (sim->machine.walker == SIM_LEVEL_L1) {
+		sim_line_store(sim, sim->kernel_base + pa, pa, &value, bytes);
+	} else if (sim->machine.walker == SIM_LEVEL_L2 && sim->l2.present) {
+		sim_below_store(&work, pa, &value, bytes);
+		work_pay(sim, &work);
+	} else {
+		sim_uncached_store(sim, pa, bytes, value);
+	}
+}
+
+/* --- Single loads and stores ------------------------------------------------------------------------------- */
+
+static enum sim_party party_of(const struct sim *sim, uintptr_t va)
+{
+	return sim_is_kernel(sim, va) ? SIM_PARTY_KERNEL : SIM_PARTY_USER;
+}
+
+/* va to pa; an address outside memory is an access that the bus refuses. */
+static int resolve(struct sim *sim, uintptr_t va, size_t bytes, enum quire_access access, quire_pa_t *pa,
+		   bool *uncached)
+{
+	int error = sim_resolve(sim, va, access, pa, uncached);
+
+	if (!error && !in_memory(sim, *pa, bytes))
+		error = -QUIRE_EFAULT;
+	return error;
+}
+
+int sim_load(struct sim *sim, uintptr_t va, unsigned bytes, uint64_t *value)
+{
+	quire_pa_t pa;
+	bool uncached;
+	int error = resolve(sim, va, bytes, QUIRE_LOAD, &pa, &uncached);
+
+	*value = 0;
+	if (error)
+		return error;
+	if (uncached) {
+		sim_drain(sim);
+		*value = sim_uncached_load(sim, pa, bytes);
+	} else if (!sim->cpu->stores || !sim_store_buffer_forward(sim, va, pa, bytes, value)) {
+		sim_line_load(sim, va, pa, value, bytes);
+	}
+	sim_witness_read(sim, party_of(sim, va), va, pa, value, bytes);
+	return 0;
+}
+
+int sim_store(struct sim *sim, uintptr_t va, unsigned bytes, uint64_t value)
+{
+	quire_pa_t pa;
+	bool uncached;
+	int error = resolve(sim, va, bytes, QUIRE_STORE, &pa, &uncached);
+
+	if (error)
+		return error;
+	sim_witness_write(sim, party_of(sim, va), pa, &value, bytes);
+	if (uncached) {
+		sim_drain(sim);
+		sim_uncached_store(sim, pa, bytes, value);
+	} else if (sim->cpu->stores) {
+		sim_store_buffer_put(sim, va, pa, bytes, value);
+	} else {
+		sim_line_store(sim, va, pa, &value, bytes);
+	}
+	return 0;
+}
+
+/* --- Fetches -------------------------------------------------------------------------------------------------- */
+
+/* What D caches, L2 and memory would give a coherent reader of the D line at pa. */
+static void snooped_bytes(struct sim *sim, uintptr_t va, quire_pa_t pa, uint8_t *to, size_t bytes)
+{
+	struct cache_place place = { 0, -1 };
+	const struct cache *holder = &sim->l2;
+
+	for (unsigned cpu = 0; cpu < sim->machine.cpus && place.way < 0; cpu++) {
+		holder = &sim->cpus[cpu].l1d;
+		place = cache_find(holder, va, pa);
+	}
+	if (place.way < 0 && sim->l2.present) {
+		holder = &sim->l2;
+		place = cache_find(holder, va, pa);
+	}
+	if (place.way < 0)
+		memcpy(to, sim->memory.bytes + pa, bytes);
+	else
+		memcpy(to, cache_line(holder, place.set, (unsigned)place.way) + (pa & (holder->line_bytes - 1)), bytes);
+}
+
+/* Fills an I line from below, by lines of the data side, which may be longer or shorter. */
+static void insn_fill(struct sim *sim, struct work *work, quire_pa_t pa, uint8_t *to)
+{
+	unsigned shift = sim->cpu->l1d.line_shift;
+	size_t data_bytes = (size_t)1 << shift;
+	size_t insn_bytes = sim->cpu->l1i.line_bytes;
+	uint8_t line[CACHE_LINE_MAX];
+
+	for (size_t done = 0; done < insn_bytes; done += data_bytes) {
+		size_t offset = (pa + done) & (data_bytes - 1);
+
+		below_read(work, (uint32_t)((pa + done) >> shift), line, shift);
+		memcpy(to + done, line + offset, data_bytes < insn_bytes ? data_bytes : insn_bytes);
+	}
+}
+
+/*
+ * The I line (va, pa). Where fetches snoop the data side, the line is brought up to date at each fetch: no
+ * store need then look into I caches.
+ */
+static const uint8_t *insn_line(struct sim *sim, struct work *work, uintptr_t va, quire_pa_t pa)
+{
+	struct cache *l1 = &sim->cpu->l1i;
+	struct cache_place place = cache_find(l1, va, pa);
+	quire_pa_t start = pa & ~(quire_pa_t)(l1->line_bytes - 1);
+	uint8_t *line;
+
+	work->ticks += sim->machine.cost.fetch_line;
+	if (place.way < 0) {
+		uint32_t *tag;
+
+		place.way = (int)cache_victim(l1, place.set);
+		tag = cache_tag(l1, place.set, (unsigned)place.way);
+		l1->valid += *tag == CACHE_ABSENT;
+		*tag = cache_number(l1, va, pa);
+		if (l1->physical)
+			l1->physical[tag - l1->tags] = (uint32_t)(pa >> l1->line_shift);
+		insn_fill(sim, work, start, cache_line(l1, place.set, (unsigned)place.way));
+	}
+	cache_touch(l1, place.set, (unsigned)place.way);
+	line = cache_line(l1, place.set, (unsigned)place.way);
+	if (sim->machine.insn_snoops_data) {
+		size_t step = sim->cpu->l1d.line_bytes < l1->line_bytes ? sim->cpu->l1d.line_bytes : l1->line_bytes;
+
+		va &= ~(uintptr_t)(l1->line_bytes - 1);
+		for (size_t done = 0; done < l1->line_bytes; done += step)
+			snooped_bytes(sim, va + done, start + done, line + done, step);
+	}
+	return line;
+}
+
+int sim_fetch(struct sim *sim, uintptr_t va, uint64_t *value)
+{
+	struct work work = work_begin(sim);
+	quire_pa_t pa;
+	bool uncached;
+	int error = resolve(sim, va, 4, QUIRE_FETCH, &pa, &uncached);
+
+	*value = 0;
+	if (error)
+		return error;
+	if (sim->machine.insn_snoops_data || uncached)
+		sim_drain(sim);
+	if (uncached) {
+		*value = sim_uncached_load(sim, pa, 4);
+	} else {
+		memcpy(value, insn_line(sim, &work, va, pa) + (pa & (sim->cpu->l1i.line_bytes - 1)), 4);
+		work_pay(sim, &work);
+	}
+	sim_witness_read(sim, SIM_PARTY_FETCH, va, pa, value, 4);
+	return 0;
+}
+
+/* The kernel's copy or clear routine is called: its text, at the bottom of memory, is fetched. */
+static void kernel_routine(struct sim *sim)
+{
+	struct work work = work_begin(sim);
+	uint32_t line_bytes = sim->cpu->l1i.line_bytes;
+
+	work.ticks = sim->machine.cost.copy_set_up;
+	for (quire_pa_t pa = 0; pa < sim->machine.copy_text_bytes; pa += line_bytes) {
+		const uint8_t *line = insn_line(sim, &work, sim->kernel_base + pa, pa);
+
+		sim_witness_read(sim, SIM_PARTY_FETCH, sim->kernel_base + pa, pa, line, line_bytes);
+	}
+	work_pay(sim, &work);
+}
+
+/* --- Bulk ----------------------------------------------------------------------------------------------------- */
+
+/* A piece of a bulk access: within one page. */
+struct piece {
+	uintptr_t va;
+	quire_pa_t pa;
+	size_t bytes;
+	bool uncached;
+};
+
+SIM_INLINE void read_lines(struct sim *sim, struct work *work, const struct piece *piece, uint8_t *to, unsigned shift,
+			   bool plain)
+{
+	size_t line_bytes = (size_t)1 << shift;
+	uintptr_t va = piece->va;
+	quire_pa_t pa = piece->pa;
+	size_t left = piece->bytes;
+
+	while (left) {
+		size_t offset = pa & (line_bytes - 1);
+		size_t bytes = left < line_bytes - offset ? left : line_bytes - offset;
+		const uint8_t *line = line_read(sim, work, va, pa, shift, plain);
+
+		__builtin_prefetch(sim->witness.reference.bytes + pa);
+		if (bytes == line_bytes)
+			line_move(to, line, shift);
+		else
+			memcpy(to, line + offset, bytes);
+		va += bytes, pa += bytes, to += bytes, left -= bytes;
+	}
+}
+
+SIM_INLINE void write_lines(struct sim *sim, struct work *work, const struct piece *piece, const uint8_t *from,
+			    unsigned shift, bool plain)
+{
+	size_t line_bytes = (size_t)1 << shift;
+	uintptr_t va = piece->va;
+	quire_pa_t pa = piece->pa;
+	size_t left = piece->bytes;
+
+	while (left) {
+		size_t offset = pa & (line_bytes - 1);
+		size_t bytes = left < line_bytes - offset ? left : line_bytes - offset;
+
+		line_write(sim, work, va, pa, from, bytes, shift, plain);
+		va += bytes, pa += bytes, from += bytes, left -= bytes;
+	}
+}
+
+/* Is nothing needed but the plain case of line_read and line_write? */
+static bool is_plain(const struct sim *sim)
+{
+	const struct cache *l1 = &sim->cpu->l1d;
+
+	return l1->write_back && l1->write_allocate && !l1->virtual_tag && !must_snoop(sim);
+}
+
+/*
+ * The plain case works on copies of the two caches' descriptions, which no store of a line can change in the
+ * compiler's eyes, and gives back afterwards what moved on.
+ */
+static void give_back(struct cache *cache, const struct cache *copy)
+{
+	cache->valid = copy->valid;
+	cache->random = copy->random;
+}
+
+SIM_INLINE void plain_lines(struct sim *sim, struct work *work, const struct piece *piece, uint8_t *to,
+			    const uint8_t *from, unsigned shift)
+{
+	struct cache l1 = *work->l1, l2 = *work->l2;
+	struct work local = { .l1 = &l1, .l2 = &l2, .memory = work->memory };
+
+	if (to)
+		read_lines(sim, &local, piece, to, shift, PLAIN);
+	else
+		write_lines(sim, &local, piece, from, shift, PLAIN);
+	give_back(work->l1, &l1);
+	give_back(work->l2, &l2);
+	local.l1 = work->l1;
+	local.l2 = work->l2;
+	*work = local;
+}
+
+static void uncached_piece(struct sim *sim, const struct piece *piece, uint8_t *to, const uint8_t *from)
+{
+	size_t step;
+
+	for (size_t done = 0; done < piece->bytes; done += step) {
+		quire_pa_t pa = piece->pa + done;
+		uint64_t value = 0;
+
+		step = 8 - (pa & 7);
+		if (step > piece->bytes - done)
+			step = piece->bytes - done;
+		if (to) {
+			value = sim_uncached_load(sim, pa, (unsigned)step);
+			memcpy(to + done, &value, step);
+		} else {
+			memcpy(&value, from + done, step);
+			sim_uncached_store(sim, pa, (unsigned)step, value);
+		}
+	}
+}
+
+static void read_piece(struct sim *sim, const struct piece *piece, uint8_t *to)
+{
+	unsigned shift = sim->cpu->l1d.line_shift;
+	struct work work = work_begin(sim);
+
+	sim_drain(sim);
+	if (piece->uncached)
+		uncached_piece(sim, piece, to, NULL);
+	else if (shift == 5 && is_plain(sim))
+		plain_lines(sim, &work, piece, to, NULL, 5);
+	else if (shift == 6 && is_plain(sim))
+		plain_lines(sim, &work, piece, to, NULL, 6);
+	else
+		read_lines(sim, &work, piece, to, shift, !PLAIN);
+	work.ticks = work.lines * sim->machine.cost.l1_line;
+	work_pay(sim, &work);
+	sim_witness_read(sim, party_of(sim, piece->va), piece->va, piece->pa, to, (unsigned)piece->bytes);
+}
+
+static void write_piece(struct sim *sim, const struct piece *piece, const uint8_t *from)
+{
+	unsigned shift = sim->cpu->l1d.line_shift;
+	struct work work = work_begin(sim);
+
+	sim_drain(sim);
+	sim_witness_write(sim, party_of(sim, piece->va), piece->pa, from, (unsigned)piece->bytes);
+	if (piece->uncached)
+		uncached_piece(sim, piece, NULL, from);
+	else if (shift == 5 && is_plain(sim))
+		plain_lines(sim, &work, piece, NULL, from, 5);
+	else if (shift == 6 && is_plain(sim))
+		plain_lines(sim, &work, piece, NULL, from, 6);
+	else
+		write_lines(sim, &work, piece, from, shift, !PLAIN);
+	work.ticks = work.lines * sim->machine.cost.l1_line;
+	work_pay(sim, &work);
+}
+
+static size_t page_rest(uintptr_t va)
+{
+	return QUIRE_PAGE_BYTES - (va & QUIRE_PAGE_MASK);
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The part of [va, va + bytes) in va's page, translated. */
+static int piece_at(struct sim *sim, struct piece *piece, uintptr_t va, size_t bytes, enum quire_access access)
+{
+	piece->va = va;
+	piece->bytes = smaller(bytes, page_rest(va));
+	return resolve(sim, va, piece->bytes, access, &piece->pa, &piece->uncached);
+}
+
+/*
+ * Both sides of a piece of a copy. A fault on one side may take away the other's page, so that the first is
+ * looked up again after the second; the TLB knows it.
+ */
+static int copy_pieces(struct sim *sim, struct piece *to, struct piece *from, size_t bytes)
+{
+	uintptr_t to_va = to->va;
+	int error;
+
+	bytes = smaller(bytes, smaller(page_rest(to->va), page_rest(from->va)));
+	error = piece_at(sim, to, to_va, bytes, QUIRE_STORE);
+	if (!error)
+		error = piece_at(sim, from, from->va, bytes, QUIRE_LOAD);
+	if (!error && !sim_is_linear(sim, from->va) && !sim_is_linear(sim, to_va))
+		error = piece_at(sim, to, to_va, bytes, QUIRE_STORE);
+	return error;
+}
+
+size_t sim_copy(struct sim *sim, uintptr_t to, uintptr_t from, size_t bytes)
+{
+	uint8_t buffer[QUIRE_PAGE_BYTES] __attribute__((aligned(64)));
+
+	if (sim_is_kernel(sim, to) || sim_is_kernel(sim, from))
+		kernel_routine(sim);
+	while (bytes) {
+		struct piece target = { .va = to }, source = { .va = from };
+
+		if (copy_pieces(sim, &target, &source, bytes))
+			break;
+		read_piece(sim, &source, buffer);
+		write_piece(sim, &target, buffer);
+		to += source.bytes, from += source.bytes, bytes -= source.bytes;
+	}
+	return bytes;
+}
+
+size_t sim_clear(struct sim *sim, uintptr_t to, size_t bytes)
+{
+	static const uint8_t zeroes[QUIRE_PAGE_BYTES] __attribute__((aligned(64)));
+
+	if (sim_is_kernel(sim, to))
+		kernel_routine(sim);
+	while (bytes) {
+		struct piece piece;
+
+		if (piece_at(sim, &piece, to, bytes, QUIRE_STORE))
+			break;
+		write_piece(sim, &piece, zeroes);
+		to += piece.bytes, bytes -= piece.bytes;
+	}
+	return bytes;
+}
+
+size_t sim_read(struct sim *sim, uintptr_t from, void *host, size_t bytes)
+{
+	uint8_t *to = host;
+
+	while (bytes) {
+		struct piece piece;
+
+		if (piece_at(sim, &piece, from, bytes, QUIRE_LOAD))
+			break;
+		read_piece(sim, &piece, to);
+		to += piece.bytes, from += piece.bytes, bytes -= piece.bytes;
+	}
+	return bytes;
+}
+
+size_t sim_write(struct sim *sim, uintptr_t to, const void *host, size_t bytes)
+{
+	const uint8_t *from = host;
+
+	while (bytes) {
+		struct piece piece;
+
+		if (piece_at(sim, &piece, to, bytes, QUIRE_STORE))
+			break;
+		write_piece(sim, &piece, from);
+		to += piece.bytes, from += piece.bytes, bytes -= piece.bytes;
+	}
+	return bytes;
+}

@@ -1,0 +1,207 @@
+/*
+ * The inside of the simulated machine, for the files of sim/ only.
+ *
+ * Who does what: access.c moves lines between CPU, L1, L2 and memory; maintain.c does maintenance on lines
+ * already found by (va, pa) or set and way; tlb.c and walker.c turn va into pa; insn_*.c are instructions,
+ * made of those; store_buffer.c delays small stores. struct sim is also the struct quire_hw of instructions.
+ */
+#ifndef SIM_INTERNAL_H
+#define SIM_INTERNAL_H
+
+#include <string.h>
+
+#include "sim/cache.h"
+#include "sim/sim.h"
+
+struct sim_tlb_state;    /* sim/tlb.h */
+struct sim_store_buffer; /* store_buffer.c */
+
+/* Registers of a CPU that instructions set and translation reads. */
+struct sim_registers {
+	uint32_t ttbr0, contextidr, sctlr, csselr; /* ARMv7 */
+	uint64_t user_space;                       /* PA-RISC: space of user addresses */
+	uint64_t cr3;                              /* x86-64 */
+	/* PA-RISC flush-entry instructions, D and I (insn_parisc.c): where the last one was, and the way it took. */
+	uintptr_t entry_offset[2];
+	uint32_t entry_way[2];
+};
+
+struct sim_cpu {
+	uint64_t ticks;
+	struct cache l1i, l1d;
+	struct sim_tlb_state *tlb;
+	struct sim_store_buffer *stores; /* NULL where machine.store_buffer is 0 */
+	struct sim_registers registers;
+};
+
+/* Memory, or the witness's reference of it: costs the host only what is touched. */
+struct sim_memory {
+	uint8_t *bytes;
+	size_t size;
+};
+
+/* 0 or -QUIRE_ENOMEM; all bytes are 0. destroy takes what create refused. */
+int sim_memory_create(struct sim_memory *memory, uint64_t bytes);
+void sim_memory_destroy(struct sim_memory *memory);
+
+struct sim_witness {
+	struct sim_memory reference; /* what memory would hold were there no caches */
+	struct sim_memory writers;   /* a 32-bit word a line: see witness.c */
+	uint64_t violations;
+	unsigned kept;
+	struct sim_violation first[SIM_VIOLATIONS_KEPT];
+};
+
+struct sim {
+	struct sim_machine machine;
+	uintptr_t kernel_base;
+	uintptr_t alias_window;  /* 0: none */
+	uint64_t alias_bytes;    /* length of the window */
+	unsigned current;        /* number of the current CPU */
+	struct sim_cpu *cpu;     /* the current CPU */
+	struct sim_cpu cpus[QUIRE_CPUS_MAX];
+	struct cache l2;         /* l2.present false: none */
+	struct sim_memory memory;
+	struct sim_witness witness;
+	struct sim_traps traps;
+	uint32_t label;
+	enum quire_site site;    /* QUIRE_SITE_COUNT: none */
+	struct sim_account accounts[QUIRE_SITE_COUNT + 1][SIM_OP_COUNT];
+	struct sim_counts counts;
+	const char *complaint;   /* sim_complaint */
+};
+
+static inline struct sim *sim_of(struct quire_hw *hw)
+{
+	return (struct sim *)hw;
+}
+
+/* --- Addresses ------------------------------------------------------------------------------------- */
+
+static inline bool sim_is_linear(const struct sim *sim, uintptr_t va)
+{
+	return va - sim->kernel_base < sim->machine.memory_bytes;
+}
+
+static inline bool sim_is_alias(const struct sim *sim, uintptr_t va)
+{
+	return va - sim->alias_window < sim->alias_bytes;
+}
+
+static inline bool sim_is_kernel(const struct sim *sim, uintptr_t va)
+{
+	return sim_is_linear(sim, va) || sim_is_alias(sim, va);
+}
+
+/*
+ * tlb.c: va, not linear, on the current CPU: TLB, walk or software fill, fault trap and retry, all charged.
+ * 0 with *pa and *uncached set, or the trap's error. `nonaccess`: a cache operation: no fault trap is
+ * called; a miss that finds no translation gives -QUIRE_EFAULT.
+ */
+int sim_translate(struct sim *sim, uintptr_t va, enum quire_access access, bool nonaccess, quire_pa_t *pa,
+		  bool *uncached);
+/* Made with each CPU. NULL: no memory. destroy takes NULL. */
+struct sim_tlb_state *sim_tlb_create(const struct sim_machine *machine);
+void sim_tlb_destroy(struct sim_tlb_state *tlb);
+
+/* Any address: linear ones without the TLB, at no cost; others by sim_translate. */
+static inline int sim_resolve(struct sim *sim, uintptr_t va, enum quire_access access, quire_pa_t *pa,
+			      bool *uncached)
+{
+	if (sim_is_linear(sim, va)) {
+		*pa = va - sim->kernel_base;
+		*uncached = false;
+		return 0;
+	}
+	return sim_translate(sim, va, access, false, pa, uncached);
+}
+
+/* --- Accesses by (va, pa): access.c ------------------------------------------------------------------
+ *
+ * By the current CPU through its L1 D; charged and counted. `bytes` do not leave the line.
+ */
+void sim_line_load(struct sim *sim, uintptr_t va, quire_pa_t pa, void *to, unsigned bytes); /* not witnessed */
+void sim_line_store(struct sim *sim, uintptr_t va, quire_pa_t pa, const void *from, unsigned bytes); /* not witnessed */
+/* Past all caches; not witnessed. `bytes` 1 to 8. */
+uint64_t sim_uncached_load(struct sim *sim, quire_pa_t pa, unsigned bytes);
+void sim_uncached_store(struct sim *sim, quire_pa_t pa, unsigned bytes, uint64_t value);
+/* What the table walker reads, at the machine's walker level; charged and witnessed as SIM_PARTY_WALKER. */
+uint64_t sim_walker_read(struct sim *sim, quire_pa_t pa, unsigned bytes);
+/* The walker sets bits of an entry (accessed, dirty): the same way. */
+void sim_walker_write(struct sim *sim, quire_pa_t pa, unsigned bytes, uint64_t value);
+
+/* --- Store buffer: store_buffer.c ------------------------------------------------------------------------
+ *
+ * sim_store witnesses the store, then hands it to `put`, which sooner or later calls sim_line_store; sim_load
+ * asks `forward` first. Bulk accesses, uncached ones and maintenance drain the current CPU's buffer before.
+ */
+struct sim_store_buffer *sim_store_buffer_create(const struct sim_machine *machine); /* NULL: no memory */
+void sim_store_buffer_destroy(struct sim_store_buffer *buffer);                      /* takes NULL */
+void sim_store_buffer_put(struct sim *sim, uintptr_t va, quire_pa_t pa, unsigned bytes, uint64_t value);
+/* Before a load at va: true: *value came from the buffer; false: read the cache (what must leave the buffer before, has). */
+bool sim_store_buffer_forward(struct sim *sim, uintptr_t va, quire_pa_t pa, unsigned bytes, uint64_t *value);
+void sim_store_buffer_drain(struct sim *sim); /* of the current CPU */
+
+static inline void sim_drain(struct sim *sim)
+{
+	if (sim->cpu->stores)
+		sim_store_buffer_drain(sim);
+}
+
+/* --- The witness: witness.c ------------------------------------------------------------------------------- */
+
+int sim_witness_create(struct sim_witness *witness, const struct sim_machine *machine);
+void sim_witness_destroy(struct sim_witness *witness);
+/* Somebody read `got` at pa: compares; each line that differs is a violation. */
+void sim_witness_read(struct sim *sim, enum sim_party observer, uintptr_t va, quire_pa_t pa, const void *got,
+		      unsigned bytes);
+/* Somebody wrote: the reference takes it. */
+void sim_witness_write(struct sim *sim, enum sim_party writer, quire_pa_t pa, const void *from, unsigned bytes);
+
+/* --- Maintenance: maintain.c -------------------------------------------------------------------------------
+ *
+ * Each charges the current CPU as struct sim_costs says and books one instruction of kind `book` under the
+ * current site. `all_cpus`: L1 of every CPU (charges cost.broadcast too when there is more than one).
+ * Operations by address charge data_op, then data_op_clean or data_op_dirty by what was found, then
+ * l2_write/memory_write for each line written; by set and way: data_op_set and the writes only.
+ */
+enum sim_action {
+	SIM_CLEAN = 1,
+	SIM_INVALIDATE = 2, /* a dirty line is lost */
+	SIM_FLUSH = 3,      /* clean, then invalidate */
+};
+
+/* What an operation found; the most over all caches it looked into. */
+enum sim_found {
+	SIM_FOUND_NONE,
+	SIM_FOUND_CLEAN,
+	SIM_FOUND_DIRTY,
+};
+
+enum sim_point {
+	SIM_UNIFICATION, /* L1 only */
+	SIM_COHERENCY,   /* L1, then L2 unless it is an outer cache */
+};
+
+enum sim_found sim_maintain_data(struct sim *sim, uintptr_t va, quire_pa_t pa, enum sim_action action,
+				 enum sim_point point, bool all_cpus, enum sim_op book);
+/* This CPU's L1 D; set and way within sim->cpu->l1d.sets and .ways. Booked as DATA_SET. */
+enum sim_found sim_maintain_data_set(struct sim *sim, uint32_t set, unsigned way, enum sim_action action);
+/* L2 (not outer) by set and way. Booked as DATA_SET. */
+enum sim_found sim_maintain_l2_set(struct sim *sim, uint32_t set, unsigned way, enum sim_action action);
+/* One I line: insn_op. Booked as INSN_LINE. */
+enum sim_found sim_maintain_insn(struct sim *sim, uintptr_t va, quire_pa_t pa, bool all_cpus);
+/* This CPU's L1 I by set and way: insn_op_set. Booked as INSN_SET. */
+enum sim_found sim_maintain_insn_set(struct sim *sim, uint32_t set, unsigned way);
+/* The whole I cache: insn_all. Booked as INSN_ALL. */
+enum sim_found sim_maintain_insn_all(struct sim *sim, bool all_cpus);
+/* Outer cache by physical address: outer_op, and memory_write for a dirty line. Booked as OUTER. */
+enum sim_found sim_maintain_outer(struct sim *sim, quire_pa_t pa, enum sim_action action);
+/* Outer cache by set and way, as its background operations on ways go: memory_write for dirty lines only. Not booked. */
+enum sim_found sim_maintain_outer_set(struct sim *sim, uint32_t set, unsigned way, enum sim_action action);
+
+/* Charges the current CPU and books one instruction: barriers, TLB operations, outer sync. */
+void sim_book(struct sim *sim, enum sim_op op, uint64_t ticks, bool idle);
+
+#endif
+/* CONTRACT COMPLETE */

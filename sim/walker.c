@@ -1,0 +1,238 @@
+/*
+ * The hardware table walkers: ARMv7 short descriptors and x86-64 4-level paging.
+ *
+ * A walker is one more observer of memory. It reads descriptors at the level where the machine's walker
+ * reads, so a store that has not got there yet is missed, and the witness says so. The same code also walks
+ * the witness's reference copy, which tells what the tables mean to say now (struct sim_walk, reference).
+ *
+ * No table lies at physical address 0, where the kernel's text is: a root of 0 is a CPU that has no tables loaded.
+ *
+ * PA-RISC has no walker: its misses trap (tlb.c).
+ */
+#include "sim/tlb.h"
+
+/* Reads one descriptor. False: it lies outside memory, which ends a walk like an absent entry. */
+static bool read_descriptor(struct sim *sim, struct sim_walk *walk, quire_pa_t pa, unsigned bytes,
+			    uint64_t *raw)
+{
+	if (pa > sim->machine.memory_bytes - bytes)
+		return false;
+	walk->at = pa;
+	walk->bytes = bytes;
+	*raw = 0;
+	if (walk->reference)
+		memcpy(raw, sim->witness.reference.bytes + pa, bytes);
+	else
+		*raw = sim_walker_read(sim, pa, bytes);
+	return true;
+}
+
+/* --- ARMv7: DDI 0406C B3.5 (formats), B3.7 (access control), B3.8 (TEX remap) ------------------------ */
+
+#define ARM_TYPE 3u        /* bits [1:0] of both levels */
+#define ARM_L1_TABLE 1u
+#define ARM_L1_SUPERSECTION (1u << 18)
+#define ARM_L1_XN (1u << 4)
+#define ARM_L2_SMALL 2u    /* bit 0 of a small page is XN */
+#define ARM_L2_LARGE_XN (1u << 15)
+#define ARM_CACHEABLE 8u   /* C */
+#define ARM_SCTLR_AFE (1u << 29)
+
+/* The access permissions of a leaf, its AP[0] at bit `ap0`, APX and nG where the level has them. */
+struct arm_leaf {
+	uint64_t raw;
+	unsigned ap0, apx, ng;
+	bool xn;
+	unsigned span_shift;
+};
+
+/*
+ * B3.7.1: with SCTLR.AFE set AP[0] is the access flag and AP[2:1] say: 2, read only; 1, user too. Without
+ * it AP[2:0] = 2 is read only for users; the other values that this simulator's users see mean the same.
+ *
+ * B3.8.3: with TEX remap the memory type is what PRRR and NMRR say of TEX[0], C and B. The simulator has
+ * the setting under which C keeps its meaning of before: set, normal memory that caches hold.
+ */
+static int arm_leaf(const struct sim *sim, const struct sim_walk *walk, const struct arm_leaf *leaf,
+		    struct sim_translation *translation)
+{
+	bool access_flag = sim->cpu->registers.sctlr & ARM_SCTLR_AFE;
+	bool ap0 = leaf->raw >> leaf->ap0 & 1, user = leaf->raw >> (leaf->ap0 + 1) & 1;
+	bool read_only = (leaf->raw >> leaf->apx & 1) || (!access_flag && !ap0);
+	uint64_t offset = walk->va & (((uint64_t)1 << leaf->span_shift) - 1);
+	uint64_t base = leaf->raw & 0xffffffffu & ~(((uint64_t)1 << leaf->span_shift) - 1);
+
+	if (access_flag && !ap0 && !walk->reference)
+		return -QUIRE_EFAULT;
+	translation->raw = leaf->raw;
+	translation->frame = (base | offset) >> QUIRE_PAGE_SHIFT;
+	translation->span_shift = leaf->span_shift;
+	translation->bits = SIM_TLB_BOTH_SIDES | SIM_TLB_LOAD;
+	translation->bits |= user ? SIM_TLB_USER : 0;
+	translation->bits |= read_only ? 0 : SIM_TLB_STORE;
+	translation->bits |= leaf->xn ? 0 : SIM_TLB_FETCH;
+	translation->bits |= leaf->raw >> leaf->ng & 1 ? 0 : SIM_TLB_GLOBAL;
+	translation->bits |= leaf->raw & ARM_CACHEABLE ? 0 : SIM_TLB_UNCACHED;
+	return 0;
+}
+
+static int arm_section(struct sim *sim, struct sim_walk *walk, uint64_t raw,
+		       struct sim_translation *translation)
+{
+	struct arm_leaf leaf = {
+		.raw = raw, .ap0 = 10, .apx = 15, .ng = 17, .xn = raw & ARM_L1_XN, .span_shift = 20,
+	};
+
+	/* Supersections are optional without large physical addresses; this CPU has none (B3.5.1). */
+	if (raw & ARM_L1_SUPERSECTION)
+		return -QUIRE_EFAULT;
+	return arm_leaf(sim, walk, &leaf, translation);
+}
+
+static int arm_page(struct sim *sim, struct sim_walk *walk, uint64_t raw, struct sim_translation *translation)
+{
+	bool small = raw & ARM_L2_SMALL;
+	struct arm_leaf leaf = {
+		.raw = raw, .ap0 = 4, .apx = 9, .ng = 11,
+		.xn = small ? raw & 1 : raw & ARM_L2_LARGE_XN,
+		.span_shift = small ? 12 : 16,
+	};
+
+	if (!(raw & ARM_TYPE))
+		return -QUIRE_EFAULT;
+	return arm_leaf(sim, walk, &leaf, translation);
+}
+
+/*
+ * TTBCR.N is 0: TTBR0 covers all addresses with a table of 4096 words. Domains are all clients. Only
+ * translation and access flag faults keep an entry out of the TLB (B3.9.3): one that forbids this very access
+ * is returned like any other.
+ */
+static int arm_walk(struct sim *sim, struct sim_walk *walk, struct sim_translation *translation)
+{
+	const struct sim_registers *registers = &sim->cpu->registers;
+	quire_pa_t root = registers->ttbr0 & ~0x3fffu, table;
+	uint64_t raw;
+
+	if (walk->va > 0xffffffffu || !root)
+		return -QUIRE_EFAULT;
+	translation->number = registers->contextidr & 0xff;
+	if (!read_descriptor(sim, walk, root + (walk->va >> 20) * 4, 4, &raw))
+		return -QUIRE_EFAULT;
+	switch (raw & ARM_TYPE) {
+	case 0:
+		return -QUIRE_EFAULT;
+	case ARM_L1_TABLE:
+		table = raw & 0xfffffc00u;
+		if (!read_descriptor(sim, walk, table + (walk->va >> 12 & 0xff) * 4, 4, &raw))
+			return -QUIRE_EFAULT;
+		return arm_page(sim, walk, raw, translation);
+	default: /* 3 is a section with PXN, which says nothing to user code */
+		return arm_section(sim, walk, raw, translation);
+	}
+}
+
+/* --- x86-64: SDM volume 3, 4.5 (formats), 4.6 (access rights), 4.8 (accessed and dirty) --------------- */
+
+#define X86_PRESENT 1u
+#define X86_WRITE 2u
+#define X86_USER 4u
+#define X86_UNCACHED 0x10u /* PCD: with the PAT of reset, UC or UC- */
+#define X86_ACCESSED 0x20u
+#define X86_DIRTY 0x40u
+#define X86_LARGE 0x80u
+#define X86_GLOBAL 0x100u
+#define X86_NX ((uint64_t)1 << 63)
+#define X86_ADDRESS 0x000ffffffffff000u
+#define X86_LEVELS 4u
+
+struct x86_entry {
+	quire_pa_t pa;
+	uint64_t raw;
+};
+
+/* What an entry takes away from the rights of the entries above it (4.6.1). */
+static unsigned x86_rights(unsigned bits, uint64_t raw)
+{
+	if (!(raw & X86_WRITE))
+		bits &= ~(unsigned)SIM_TLB_STORE;
+	if (!(raw & X86_USER))
+		bits &= ~(unsigned)SIM_TLB_USER;
+	if (raw & X86_NX)
+		bits &= ~(unsigned)SIM_TLB_FETCH;
+	return bits;
+}
+
+/* Sets the accessed bits on the way and, for a store, the leaf's dirty bit (4.8). */
+static void x86_mark(struct sim *sim, const struct sim_walk *walk, struct x86_entry *entries, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		uint64_t set = X86_ACCESSED;
+
+		if (i + 1 == count && (walk->need & SIM_TLB_STORE))
+			set |= X86_DIRTY;
+		if ((entries[i].raw & set) == set)
+			continue;
+		entries[i].raw |= set;
+		sim_walker_write(sim, entries[i].pa, 8, entries[i].raw);
+	}
+}
+
+/*
+ * An access that the tables forbid leaves nothing in the TLB: its page fault drops the entries of its address
+ * (4.10.4.1). An entry without the dirty bit enters without the right to store, so the first store walks
+ * again and sets it.
+ */
+static int x86_walk(struct sim *sim, struct sim_walk *walk, struct sim_translation *translation)
+{
+	struct x86_entry entries[X86_LEVELS];
+	quire_pa_t table = sim->cpu->registers.cr3 & X86_ADDRESS;
+	unsigned bits = SIM_TLB_LOAD | SIM_TLB_STORE | SIM_TLB_FETCH | SIM_TLB_USER;
+	unsigned count = 0, shift = 39;
+	uint64_t raw, span;
+
+	if (walk->va >> 47 || !table)
+		return -QUIRE_EFAULT;
+	for (;; shift -= 9) {
+		quire_pa_t pa = table + (walk->va >> shift & 0x1ff) * 8;
+
+		if (!read_descriptor(sim, walk, pa, 8, &raw) || !(raw & X86_PRESENT))
+			return -QUIRE_EFAULT;
+		entries[count++] = (struct x86_entry){ pa, raw };
+		bits = x86_rights(bits, raw);
+		if ((bits & walk->need) != walk->need)
+			return -QUIRE_EFAULT;
+		if (shift == 12 || (shift <= 30 && (raw & X86_LARGE)))
+			break;
+		table = raw & X86_ADDRESS;
+	}
+	if (!walk->reference) {
+		x86_mark(sim, walk, entries, count);
+		raw = entries[count - 1].raw;
+		if (!(raw & X86_DIRTY))
+			bits &= ~(unsigned)SIM_TLB_STORE;
+	}
+	span = ((uint64_t)1 << shift) - 1;
+	translation->raw = raw;
+	translation->frame = ((raw & X86_ADDRESS & ~span) | (walk->va & span)) >> QUIRE_PAGE_SHIFT;
+	translation->span_shift = shift;
+	translation->bits = bits | SIM_TLB_BOTH_SIDES;
+	translation->bits |= raw & X86_GLOBAL ? SIM_TLB_GLOBAL : 0;
+	translation->bits |= raw & X86_UNCACHED ? SIM_TLB_UNCACHED : 0;
+	translation->number = 0;
+	return 0;
+}
+
+int sim_walk(struct sim *sim, struct sim_walk *walk, struct sim_translation *translation)
+{
+	int error;
+
+	walk->bytes = 0;
+	translation->page = walk->va >> QUIRE_PAGE_SHIFT;
+	error = sim->machine.isa == SIM_ARMV7 ? arm_walk(sim, walk, translation) :
+						x86_walk(sim, walk, translation);
+	/* A frame where no memory is: an access would end in a bus error, which user code sees as a fault. */
+	if (!error && translation->frame >= sim->machine.memory_bytes >> QUIRE_PAGE_SHIFT)
+		error = -QUIRE_EFAULT;
+	return error;
+}

@@ -33,6 +33,9 @@ LAB_LIB_OBJ := $(filter-out $(BUILD)/obj/lab/main.o,$(LAB_OBJ))
 SUPPORT_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(SUPPORT_SRC))
 UNITS := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
 
+# V=1 shows commands.
+Q := $(if $(V),,@)
+
 .PHONY: all run test units deep freestanding lint clean asan bench
 .DEFAULT_GOAL := all
 
@@ -43,7 +46,8 @@ check-packages:
 	@scripts/setup --check build
 
 $(BUILD)/quire: $(OBJ) $(LAB_OBJ)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LAB_LIBS)
+	$(if $(V),,@echo "  LD $@")
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LAB_LIBS)
 
 # What is freestanding is compiled so on the host too: the same source, the same rules.
 FREE := -ffreestanding -fno-tree-loop-distribute-patterns
@@ -51,11 +55,13 @@ $(BUILD)/obj/mm/%.o $(BUILD)/obj/fs/%.o $(BUILD)/obj/arch/%.o: STD += $(FREE)
 
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(STD) $(CFLAGS) $(WARN) $(CPPFLAGS) -Isim -MMD -MP -c -o $@ $<
+	$(if $(V),,@echo "  CC $@")
+	$(Q)$(CC) $(STD) $(CFLAGS) $(WARN) $(CPPFLAGS) -Isim -MMD -MP -c -o $@ $<
 
 $(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(OBJ) $(LAB_LIB_OBJ) $(SUPPORT_OBJ)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(TEST_LIBS)
+	$(if $(V),,@echo "  LD $@")
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(TEST_LIBS)
 
 .SECONDARY:
 

@@ -47,8 +47,8 @@ struct quire_machine {
 /* What a leaf entry says, independent of its format. */
 enum quire_entry_bits {
 	/*
-	 * Without PRESENT no access is allowed, and every format keeps frame, YOUNG and EXEC all the same: that is how
-	 * a private page waits under PROT_NONE. An entry without any bits is absent.
+	 * Without PRESENT no access is allowed, and every format keeps frame and YOUNG all the same: that is how a
+	 * private page waits under PROT_NONE. An entry without any bits is absent.
 	 */
 	QUIRE_ENTRY_PRESENT = 1,
 	QUIRE_ENTRY_WRITE = 2,     /* the memory manager allows stores; effective only with DIRTY, see below */

@@ -1,7 +1,8 @@
 /*
  * What the architectures share: a lock for their own state, and calls to other CPUs.
  *
- * Their state is touched on context switches and context creation only, so one spin lock a machine does.
+ * Their state is touched on context switches and context creation only, so one spin lock a machine
+ * does.
  */
 #ifndef QUIRE_ARCH_SUPPORT_H
 #define QUIRE_ARCH_SUPPORT_H
@@ -37,11 +38,12 @@ static inline bool arch_can_call(struct quire_machine *machine)
 }
 
 /*
- * Runs fn(arg) on the CPUs of a set. Where only the caller is meant this is a plain call. The caller asked
- * arch_can_call, or there is no other way to be right: then not being able to is a broken contract of the
- * embedding kernel, and going on would leave stale entries behind.
+ * Runs fn(arg) on the CPUs of a set. Where only the caller is meant this is a plain call. The
+ * caller asked arch_can_call, or there is no other way to be right: then not being able to is a
+ * broken contract of the embedding kernel, and going on would leave stale entries behind.
  */
-static inline void arch_on_cpus(struct quire_machine *machine, uint64_t cpus, void (*fn)(void *arg), void *arg)
+static inline void arch_on_cpus(struct quire_machine *machine, uint64_t cpus, void (*fn)(void *arg),
+				void *arg)
 {
 	struct quire_port *port = &machine->port;
 	uint64_t self = (uint64_t)1 << arch_cpu(machine);
@@ -53,7 +55,8 @@ static inline void arch_on_cpus(struct quire_machine *machine, uint64_t cpus, vo
 	}
 	if (!port->can_cross_call(port->context))
 		port->stop(port->context, __FILE__, __LINE__,
-			   "maintenance that needs other CPUs was asked for where they cannot be called");
+			   "maintenance that needs other CPUs was asked for where they cannot be "
+			   "called");
 	port->cross_call(port->context, cpus, fn, arg);
 }
 

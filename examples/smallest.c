@@ -1,27 +1,30 @@
 /*
- * The smallest kernel that embeds libquire: one x86-64 CPU, no device, one space, one file on tmpfs.
+ * The smallest kernel that embeds libquire: one x86-64 CPU, no device, one space, one file on
+ * tmpfs.
  *
- * What a kernel owes to Quire is one struct quire_port and two ways in: its page-fault entry and its system
- * calls. Here they are, complete. What it owes to the machine is not: the boot code (not shown) has switched
- * to long mode, maps physical memory linearly and cached at LINEAR, has loaded an interrupt table whose gate
- * 14 is smallest_page_fault, and calls smallest_start on a stack of its own with interrupts off.
+ * What a kernel owes to Quire is one struct quire_port and two ways in: its page-fault entry and
+ * its system calls. Here they are, complete. What it owes to the machine is not: the boot code (not
+ * shown) has switched to long mode, maps physical memory linearly and cached at LINEAR, has loaded
+ * an interrupt table whose gate 14 is smallest_page_fault, and calls smallest_start on a stack of
+ * its own with interrupts off.
  *
  * The build compiles this file and links it with libquire alone: nothing may be left undefined.
  */
 #include <quire/fs.h>
 #include <quire/quire.h>
 
-/* --- This board -------------------------------------------------------------------------------------- */
+/* --- This board ------------------------------------------------------------------------------- */
 
-#define LINEAR 0xffff800000000000u /* kernel virtual address of physical address 0 */
-#define TEXT (LINEAR + (1u << 20))
+#define LINEAR     0xffff800000000000u /* kernel virtual address of physical address 0 */
+#define TEXT       (LINEAR + (1u << 20))
 #define TEXT_BYTES (256u << 10)
-#define POOL (LINEAR + (2u << 20)) /* memory for Quire's records */
+#define POOL       (LINEAR + (2u << 20)) /* memory for Quire's records */
 #define POOL_BYTES (4u << 20)
-#define TSC_HZ_LOG2 31 /* the clock counts about 2^31 times a second: good enough for file times here */
+#define TSC_HZ_LOG2 \
+	31 /* the clock counts about 2^31 times a second: good enough for file times here */
 
 /* What Quire manages: 32 MiB from 16 MiB on. */
-static const struct quire_memory memory[] = { { 16u << 20, 32u << 20 } };
+static const struct quire_memory memory[] = {{16u << 20, 32u << 20}};
 
 static unsigned port_cpu(void *context)
 {
@@ -61,7 +64,8 @@ static uint64_t port_time_ns(void *context)
 	return (ticks >> (TSC_HZ_LOG2 - 23)) * 119;
 }
 
-static void port_stop(void *context, const char *file, int line, const char *what) __attribute__((noreturn));
+static void port_stop(void *context, const char *file, int line, const char *what)
+	__attribute__((noreturn));
 
 static void port_stop(void *context, const char *file, int line, const char *what)
 {
@@ -73,7 +77,7 @@ static void port_stop(void *context, const char *file, int line, const char *wha
 		__asm__ volatile("cli; hlt");
 }
 
-/* --- Records: first fit in a pool, pieces not joined again ------------------------------------------- */
+/* --- Records: first fit in a pool, pieces not joined again ------------------------------------ */
 
 /* A free piece of the pool begins with this. Pieces are multiples of GRAIN and aligned to it. */
 struct piece {
@@ -128,9 +132,12 @@ static void port_free(void *context, void *record, size_t bytes)
 	pool_give((uintptr_t)record, grains(bytes));
 }
 
-/* --- Memory ---------------------------------------------------------------------------------------------- */
+/* --- Memory ----------------------------------------------------------------------------------- */
 
-/* REP MOVSB goes on where a fault stopped it, and RCX is what is left: so an unmended fault need only skip it. */
+/*
+ * REP MOVSB goes on where a fault stopped it, and RCX is what is left: so an unmended fault need
+ * only skip it.
+ */
 extern const char smallest_copy[], smallest_copied[];
 
 __asm__(".text\n"
@@ -176,7 +183,7 @@ static void port_write(void *context, uintptr_t to, const void *from, size_t byt
 	smallest_copy_bytes(to, (uintptr_t)from, bytes);
 }
 
-/* --- The page-fault entry ---------------------------------------------------------------------------------- */
+/* --- The page-fault entry --------------------------------------------------------------------- */
 
 static struct quire_space *current; /* the space that is loaded */
 
@@ -191,11 +198,15 @@ enum {
 	FAULT_FETCH = 16,
 };
 
-__attribute__((interrupt)) void smallest_page_fault(struct interrupt_frame *frame, unsigned long code);
+__attribute__((interrupt)) void smallest_page_fault(struct interrupt_frame *frame,
+						    unsigned long code);
 
-__attribute__((interrupt)) void smallest_page_fault(struct interrupt_frame *frame, unsigned long code)
+__attribute__((interrupt)) void smallest_page_fault(struct interrupt_frame *frame,
+						    unsigned long code)
 {
-	enum quire_access access = code & FAULT_FETCH ? QUIRE_FETCH : code & FAULT_STORE ? QUIRE_STORE : QUIRE_LOAD;
+	enum quire_access access = code & FAULT_FETCH   ? QUIRE_FETCH
+				   : code & FAULT_STORE ? QUIRE_STORE
+							: QUIRE_LOAD;
 	uintptr_t va;
 
 	__asm__ volatile("mov %%cr2, %0" : "=r"(va));
@@ -205,10 +216,11 @@ __attribute__((interrupt)) void smallest_page_fault(struct interrupt_frame *fram
 		frame->ip = (uintptr_t)smallest_copied; /* the copy ends short */
 	else
 		/* A real kernel sends SIGSEGV or SIGBUS, by the result, if code has FAULT_USER. */
-		port_stop(NULL, __FILE__, __LINE__, code & FAULT_USER ? "user fault" : "kernel fault");
+		port_stop(NULL, __FILE__, __LINE__,
+			  code & FAULT_USER ? "user fault" : "kernel fault");
 }
 
-/* --- The kernel ---------------------------------------------------------------------------------------------- */
+/* --- The kernel ------------------------------------------------------------------------------- */
 
 static struct quire *boot(void)
 {
@@ -253,15 +265,18 @@ static int work(struct quire *q, struct quire_fs *fs, struct quire_space *space)
 		return error;
 	error = quire_truncate(file, QUIRE_PAGE_BYTES);
 	if (!error)
-		error = quire_mmap(space, &shared, QUIRE_PAGE_BYTES, QUIRE_PROT_READ | QUIRE_PROT_WRITE,
-				   QUIRE_MAP_SHARED, file, 0, true);
+		error = quire_mmap(space, &shared, QUIRE_PAGE_BYTES,
+				   QUIRE_PROT_READ | QUIRE_PROT_WRITE, QUIRE_MAP_SHARED, file, 0,
+				   true);
 	if (!error)
-		error = quire_mmap(space, &anonymous, QUIRE_PAGE_BYTES, QUIRE_PROT_READ | QUIRE_PROT_WRITE,
+		error = quire_mmap(space, &anonymous, QUIRE_PAGE_BYTES,
+				   QUIRE_PROT_READ | QUIRE_PROT_WRITE,
 				   QUIRE_MAP_PRIVATE | QUIRE_MAP_ANONYMOUS, NULL, 0, false);
 	if (!error) {
 		current = space;
 		quire_space_load(q, space);
-		*(volatile char *)shared = 'q'; /* faults; the page comes, and the store is done again */
+		*(volatile char *)shared =
+			'q'; /* faults; the page comes, and the store is done again */
 		if (quire_read(file, 0, anonymous, 1) != 1 || *(volatile char *)anonymous != 'q')
 			error = -QUIRE_EIO;
 		quire_space_load(q, NULL);

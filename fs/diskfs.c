@@ -1,24 +1,26 @@
 /*
  * diskfs: a small file system on a block device that transfers pages by DMA.
  *
- * THE IDEA. A page of a file and a block of the disk have the same size, so data moves straight between
- * the page cache and the device, one page a transfer, and the file system only says which block. All
- * metadata but the superblock is inodes and what they name (diskfs_format.h); the free blocks are those
- * that no inode names.
+ * THE IDEA. A page of a file and a block of the disk have the same size, so data moves straight
+ * between the page cache and the device, one page a transfer, and the file system only says which
+ * block. All metadata but the superblock is inodes and what they name (diskfs_format.h); the free
+ * blocks are those that no inode names.
  *
  * WHAT IS PROMISED
  *   - After fsync, sync or unmount returned 0, everything written before is on the disk.
- *   - After a crash between any two writes of pages the disk mounts, and each file has the map and size of some
- *     earlier moment at or after its last fsync. Pages overwritten since then have the old or the new
- *     data, each by itself. No file shows what was in another, nor what a block held before.
- *   - A write() that was accepted has a block on the disk. A store through a mapping into a hole has none until its
- *     page is written back: QUIRE_ENOSPC is then the result of msync, fsync or sync.
- *   - A damaged disk does not mount, or mounts as a consistent file system; it never does worse. (Data has
- *     no checksum.)
+ *   - After a crash between any two writes of pages the disk mounts, and each file has the map and
+ *     size of some earlier moment at or after its last fsync. Pages overwritten since then have the
+ *     old or the new data, each by itself. No file shows what was in another, nor what a block held
+ *     before.
+ *   - A write() that was accepted has a block on the disk. A store through a mapping into a hole
+ *     has none until its page is written back: QUIRE_ENOSPC is then the result of msync, fsync or
+ *     sync.
+ *   - A damaged disk does not mount, or mounts as a consistent file system; it never does worse.
+ *     (Data has no checksum.)
  *   - After an I/O error blocks may stay in use that no file has; the next mount finds them free.
  *
- * Other files: diskfs_blocks.c (free blocks), diskfs_map.c (pages to blocks), diskfs_inode.c (metadata, and the
- * order of writes), diskfs_mount.c (format and mount).
+ * Other files: diskfs_blocks.c (free blocks), diskfs_map.c (pages to blocks), diskfs_inode.c
+ * (metadata, and the order of writes), diskfs_mount.c (format and mount).
  */
 #include "fs/diskfs.h"
 
@@ -32,7 +34,7 @@ static struct quire_diskfs_file *file_of(struct quire_file *file)
 	return quire_diskfs_file_of(quire_fs_file_of(file));
 }
 
-/* --- Pages --------------------------------------------------------------------------------------- */
+/* --- Pages ------------------------------------------------------------------------------------ */
 
 /* Bytes of the page that lie within the file. */
 static size_t page_within(struct quire_file *file, const struct quire_page *page)
@@ -66,8 +68,8 @@ static bool find_block(struct quire_file *file, uint64_t index, uint32_t *block)
 }
 
 /*
- * The block cannot change hands during the transfer: only truncate and punch take it away, and they wait for the
- * locked page to leave the page cache first.
+ * The block cannot change hands during the transfer: only truncate and punch take it away, and they
+ * wait for the locked page to leave the page cache first.
  */
 static int diskfs_read_page(struct quire_file *file, struct quire_page *page)
 {
@@ -130,7 +132,8 @@ static int write_hole(struct quire_file *file, struct quire_page *page)
 	uint32_t block;
 	int error;
 
-	error = quire_diskfs_take(fs, goal_of(file, index), quire_page_is(page, QUIRE_PAGE_CHARGED), &block);
+	error = quire_diskfs_take(fs, goal_of(file, index), quire_page_is(page, QUIRE_PAGE_CHARGED),
+				  &block);
 	if (error)
 		return error;
 	error = quire_diskfs_transfer(fs, block, page, true);
@@ -144,8 +147,8 @@ static int write_hole(struct quire_file *file, struct quire_page *page)
 }
 
 /*
- * What user code stored beyond the end of the file, in the rest of the last page, does not go to the disk
- * (POSIX, mmap): it would come to light when the file grows.
+ * What user code stored beyond the end of the file, in the rest of the last page, does not go to
+ * the disk (POSIX, mmap): it would come to light when the file grows.
  */
 static int diskfs_write_page(struct quire_file *file, struct quire_page *page)
 {
@@ -167,7 +170,8 @@ static void diskfs_page_removed(struct quire_file *file, struct quire_page *page
 	end_promise(file, page);
 }
 
-static int diskfs_write_begin(struct quire_file *file, uint64_t offset, size_t bytes, struct quire_page **page)
+static int diskfs_write_begin(struct quire_file *file, uint64_t offset, size_t bytes,
+			      struct quire_page **page)
 {
 	uint32_t block;
 	int error;
@@ -189,11 +193,12 @@ static int diskfs_write_begin(struct quire_file *file, uint64_t offset, size_t b
 	return 0;
 }
 
-/* --- Holes and the end ------------------------------------------------------------------------------- */
+/* --- Holes and the end ------------------------------------------------------------------------ */
 
 /*
- * Makes a hole of pages first <= index < end. The inode that no longer names the blocks is written before
- * they are free; if it cannot be written the file has its hole all the same, and the blocks stay taken.
+ * Makes a hole of pages first <= index < end. The inode that no longer names the blocks is written
+ * before they are free; if it cannot be written the file has its hole all the same, and the blocks
+ * stay taken.
  */
 static int cut(struct quire_file *file, uint64_t first, uint64_t end)
 {
@@ -242,7 +247,7 @@ static int diskfs_punch(struct quire_file *file, uint64_t offset, uint64_t bytes
 	return error;
 }
 
-/* --- Files --------------------------------------------------------------------------------------------- */
+/* --- Files ------------------------------------------------------------------------------------ */
 
 static int diskfs_write_attributes(struct quire_file *file)
 {
@@ -265,7 +270,9 @@ static void give_all(struct quire_diskfs *fs, struct quire_diskfs_file *file)
 	quire_diskfs_count(fs, -(int32_t)extents, -(int32_t)file->map_block_count, 0);
 }
 
-/* Blocks of a file that has an inode on the disk stay its own: the file system is being unmounted. */
+/*
+ * Blocks of a file that has an inode on the disk stay its own: the file system is being unmounted.
+ */
 static void diskfs_release(struct quire_file *file)
 {
 	struct quire_diskfs *fs = fs_of(file);
@@ -276,7 +283,8 @@ static void diskfs_release(struct quire_file *file)
 	quire_diskfs_count(fs, 0, 0, -1);
 	quire_diskfs_map_free(file->quire, &f->map);
 	if (f->map_blocks)
-		quire_delete(file->quire, f->map_blocks, f->map_block_room * sizeof(*f->map_blocks));
+		quire_delete(file->quire, f->map_blocks,
+			     f->map_block_room * sizeof(*f->map_blocks));
 	quire_fs_file_free(&f->base);
 }
 
@@ -306,7 +314,7 @@ int quire_diskfs_file_new(struct quire_diskfs *fs, const char *name, uint32_t in
 	return 0;
 }
 
-/* --- Names ----------------------------------------------------------------------------------------------- */
+/* --- Names ------------------------------------------------------------------------------------ */
 
 static void inode_free(struct quire_diskfs *fs, uint32_t inode)
 {
@@ -370,7 +378,7 @@ static int diskfs_unlink(struct quire_fs *base, struct quire_fs_file *file)
 	return error;
 }
 
-/* --- The file system --------------------------------------------------------------------------------------- */
+/* --- The file system -------------------------------------------------------------------------- */
 
 static void diskfs_destroy(struct quire_fs *base)
 {
@@ -392,7 +400,8 @@ static const struct quire_fs_ops fs_ops = {
 	.destroy = diskfs_destroy,
 };
 
-static int diskfs_start(struct quire_diskfs *fs, const struct quire_block_device *device, bool format)
+static int diskfs_start(struct quire_diskfs *fs, const struct quire_block_device *device,
+			bool format)
 {
 	int error = 0;
 
@@ -410,8 +419,8 @@ static int diskfs_start(struct quire_diskfs *fs, const struct quire_block_device
 	return error ? error : quire_diskfs_load(fs);
 }
 
-struct quire_fs *quire_diskfs_mount(struct quire *q, const struct quire_block_device *device, bool format,
-				    int *error)
+struct quire_fs *quire_diskfs_mount(struct quire *q, const struct quire_block_device *device,
+				    bool format, int *error)
 {
 	struct quire_diskfs *fs = quire_new(q, sizeof(*fs));
 

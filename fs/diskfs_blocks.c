@@ -1,11 +1,11 @@
 /*
  * Which blocks of a disk are in use, and to whom free ones are promised.
  *
- * The bitmap is in memory only (see diskfs_format.h). A write into a hole does not take a block, it is
- * promised one: where the block lies is decided at writeback, when it is known what goes out together, and the inode
- * must not name a block before the data is in it. Promises are counted against the free blocks together with
- * the map blocks that all promised pages could come to need, so that a write that was accepted can be
- * written back and its inode too.
+ * The bitmap is in memory only (see diskfs_format.h). A write into a hole does not take a block, it
+ * is promised one: where the block lies is decided at writeback, when it is known what goes out
+ * together, and the inode must not name a block before the data is in it. Promises are counted
+ * against the free blocks together with the map blocks that all promised pages could come to need,
+ * so that a write that was accepted can be written back and its inode too.
  */
 #include "fs/diskfs.h"
 
@@ -23,8 +23,8 @@ static void set_used(struct quire_diskfs *fs, uint32_t block)
 }
 
 /*
- * Map blocks to keep free if there are `extents` extents in all. A file with e extents needs at most e / 340 + 1, and
- * none up to 12; while a map is written its old blocks are still in use.
+ * Map blocks to keep free if there are `extents` extents in all. A file with e extents needs at
+ * most e / 340 + 1, and none up to 12; while a map is written its old blocks are still in use.
  */
 static uint32_t kept_back(const struct quire_diskfs *fs, uint32_t extents)
 {
@@ -41,7 +41,8 @@ static uint32_t kept_back(const struct quire_diskfs *fs, uint32_t extents)
 /* Is a block free that is not spoken for, if it made one extent more? */
 static bool can_promise(const struct quire_diskfs *fs)
 {
-	uint64_t spoken_for = (uint64_t)fs->promised + kept_back(fs, fs->extents + fs->promised + 1);
+	uint64_t spoken_for =
+		(uint64_t)fs->promised + kept_back(fs, fs->extents + fs->promised + 1);
 
 	return fs->free_blocks > spoken_for;
 }
@@ -66,8 +67,8 @@ void quire_diskfs_promise_end(struct quire_diskfs *fs)
 }
 
 /*
- * A free block: the first of a whole word of free ones from the rotor on, so that files that grow side by side each get
- * runs; else any. There is one.
+ * A free block: the first of a whole word of free ones from the rotor on, so that files that grow
+ * side by side each get runs; else any. There is one.
  */
 static uint32_t search(struct quire_diskfs *fs)
 {

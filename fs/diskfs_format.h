@@ -7,41 +7,42 @@
  *
  * A block is a page of QUIRE_PAGE_BYTES.
  *
- *   superblock, 4096 bytes              inode, 256 bytes                 map block, 4096 bytes
- *     0  u32 CRC-32C of the rest          0  u32 CRC-32C of the rest       0  u32 CRC-32C of the rest
- *     4  u32 version                      4  u32 1: a file, 0: free        4  u32 magic
- *     8  8 bytes magic                    8  u64 size, bytes               8  u32 number of its inode
- *    16  u64 blocks of the device        16  u64 mtime, ns                12  u32 next map block, 0: none
- *    24  u32 inode_blocks                24  u64 ctime, ns                16  340 extents, 12 bytes each
- *    28  zeros                           32  u64 atime, ns
- *                                        40  60 bytes name, zero filled   extent, 12 bytes
- *                                       100  u32 count of extents           0  u32 page of the file
- *                                       104  u32 first map block, 0: none   4  u32 block
- *                                       108  u32 zero                       8  u32 pages
- *                                       112  12 extents
+ *   superblock, 4096 bytes           inode, 256 bytes              map block, 4096 bytes
+ *     0  u32 CRC-32C of the rest       0  u32 CRC-32C of the rest    0  u32 CRC-32C of the rest
+ *     4  u32 version                   4  u32 1: a file, 0: free     4  u32 magic
+ *     8  magic, 8 bytes                8  u64 size, bytes            8  u32 its inode
+ *    16  u64 blocks of the device     16  u64 mtime, ns             12  u32 next map block, or 0
+ *    24  u32 inode_blocks             24  u64 ctime, ns             16  340 extents
+ *    28  zeros                        32  u64 atime, ns
+ *                                     40  name, zero filled         extent, 12 bytes
+ *                                    100  u32 count of extents        0  u32 page of the file
+ *                                    104  u32 first map block, or 0   4  u32 block
+ *                                    108  u32 zero                    8  u32 pages
+ *                                    112  12 extents
  *
- * The extents of a file, in ascending order of its pages and without overlap, fill the inode first and then
- * the chain of map blocks. A page in no extent is a hole. No extent reaches beyond the size.
+ * The extents of a file, in ascending order of its pages and without overlap, fill the inode first
+ * and then the chain of map blocks. A page in no extent is a hole. No extent reaches beyond the
+ * size.
  *
- * Which blocks are in use is written nowhere: it is what the inodes say. The bitmap is made at mount, in
- * memory, which validates every pointer on the way; so there is no second statement on the disk that a
- * crash or a damage could set against the first.
+ * Which blocks are in use is written nowhere: it is what the inodes say. The bitmap is made at
+ * mount, in memory, which validates every pointer on the way; so there is no second statement on
+ * the disk that a crash or a damage could set against the first.
  */
 #ifndef QUIRE_FS_DISKFS_FORMAT_H
 #define QUIRE_FS_DISKFS_FORMAT_H
 
 #include <quire/fs.h>
 
-#define DISKFS_VERSION 1
-#define DISKFS_MAGIC "QuireFS\n"
+#define DISKFS_VERSION     1
+#define DISKFS_MAGIC       "QuireFS\n"
 #define DISKFS_MAGIC_BYTES 8
-#define DISKFS_MAP_MAGIC 0x70614d51u
+#define DISKFS_MAP_MAGIC   0x70614d51u
 
-#define DISKFS_INODE_BYTES 256
-#define DISKFS_INODES_A_BLOCK 16
+#define DISKFS_INODE_BYTES      256
+#define DISKFS_INODES_A_BLOCK   16
 #define DISKFS_INODE_BLOCKS_MAX 64
-#define DISKFS_BLOCKS_MIN 4
-#define DISKFS_EXTENT_BYTES 12
+#define DISKFS_BLOCKS_MIN       4
+#define DISKFS_EXTENT_BYTES     12
 
 /* A file has fewer pages than an index has values. */
 #define DISKFS_BYTES_MAX ((uint64_t)UINT32_MAX << QUIRE_PAGE_SHIFT)

@@ -1,8 +1,8 @@
 /*
  * Where the pages of a file lie: a sorted array of extents, searched by halves.
  *
- * Runs are joined as they grow, so a file that was written in order to an empty disk has one extent, and the array
- * stays short; inserting in its middle moves the rest.
+ * Runs are joined as they grow, so a file that was written in order to an empty disk has one
+ * extent, and the array stays short; inserting in its middle moves the rest.
  */
 #include "fs/diskfs.h"
 
@@ -30,7 +30,10 @@ static uint32_t extents_before(const struct quire_diskfs_map *map, uint32_t inde
 	return low;
 }
 
-/* One field after the other: a struct assignment may become a call of memcpy, which a kernel need not have. */
+/*
+ * One field after the other: a struct assignment may become a call of memcpy, which a kernel need
+ * not have.
+ */
 static void extent_move(struct quire_diskfs_extent *to, const struct quire_diskfs_extent *from)
 {
 	to->index = from->index;
@@ -67,8 +70,8 @@ bool quire_diskfs_map_find(const struct quire_diskfs_map *map, uint32_t index, u
 }
 
 /*
- * Beyond the run by as much as the page is beyond it: so pages that are written back out of order leave the right room
- * to those between.
+ * Beyond the run by as much as the page is beyond it: so pages that are written back out of order
+ * leave the right room to those between.
  */
 uint32_t quire_diskfs_map_goal(const struct quire_diskfs_map *map, uint32_t index)
 {
@@ -109,7 +112,8 @@ void quire_diskfs_map_add(struct quire_diskfs_map *map, uint32_t index, uint32_t
 	uint32_t n = extents_before(map, index);
 	struct quire_diskfs_extent *before = n ? &map->extents[n - 1] : NULL;
 	struct quire_diskfs_extent *after = n < map->count ? &map->extents[n] : NULL;
-	bool joins_before = before && extent_end(before) == index && before->block + before->pages == block;
+	bool joins_before =
+		before && extent_end(before) == index && before->block + before->pages == block;
 	bool joins_after = after && after->index == index + 1 && after->block == block + 1;
 
 	if (joins_before && joins_after) {
@@ -148,8 +152,8 @@ static void behead(struct quire_diskfs_extent *extent, uint32_t index)
 	extent->pages -= head;
 }
 
-void quire_diskfs_map_cut(struct quire_diskfs *fs, struct quire_diskfs_map *map, uint64_t first, uint64_t end,
-			  bool give)
+void quire_diskfs_map_cut(struct quire_diskfs *fs, struct quire_diskfs_map *map, uint64_t first,
+			  uint64_t end, bool give)
 {
 	uint32_t n = 0;
 

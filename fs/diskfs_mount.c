@@ -1,10 +1,10 @@
 /*
  * Format and mount of diskfs. Mount trusts nothing that it reads.
  *
- * Every record has a checksum, which finds damage; and every value is checked as if there were none, so that no
- * image makes the file system crash, loop or give one block to two owners: counts are bounded by the size of the disk
- * before they are used, blocks are claimed in the bitmap as they are named, and a chain can only be as long as there are
- * blocks that nobody claimed.
+ * Every record has a checksum, which finds damage; and every value is checked as if there were
+ * none, so that no image makes the file system crash, loop or give one block to two owners: counts
+ * are bounded by the size of the disk before they are used, blocks are claimed in the bitmap as
+ * they are named, and a chain can only be as long as there are blocks that nobody claimed.
  */
 #include "fs/diskfs.h"
 
@@ -23,7 +23,10 @@ static bool sealed(const uint8_t *at, size_t bytes)
 	return diskfs_get32(at) == quire_diskfs_crc(at + 4, bytes - 4);
 }
 
-/* Sets the geometry and makes the bitmap: superblock, inode table and what lies beyond the end are in use. */
+/*
+ * Sets the geometry and makes the bitmap: superblock, inode table and what lies beyond the end are
+ * in use.
+ */
 static int set_geometry(struct quire_diskfs *fs, uint32_t blocks, uint32_t inode_blocks)
 {
 	uint32_t words = (blocks >> 5) + 1;
@@ -44,7 +47,7 @@ static int set_geometry(struct quire_diskfs *fs, uint32_t blocks, uint32_t inode
 	return 0;
 }
 
-/* --- Format ----------------------------------------------------------------------------------------- */
+/* --- Format ----------------------------------------------------------------------------------- */
 
 static void zero_buffer(struct quire_diskfs *fs)
 {
@@ -95,7 +98,7 @@ int quire_diskfs_format(struct quire_diskfs *fs)
 	return quire_diskfs_write_block(fs, 0);
 }
 
-/* --- Mount -------------------------------------------------------------------------------------------- */
+/* --- Mount ------------------------------------------------------------------------------------ */
 
 static int load_super(struct quire_diskfs *fs)
 {
@@ -123,8 +126,12 @@ static int load_super(struct quire_diskfs *fs)
 	return set_geometry(fs, (uint32_t)blocks, inode_blocks);
 }
 
-/* Takes over one extent: after the last one of the map, within `limit` pages, in blocks that nobody has. */
-static int load_extent(struct quire_diskfs *fs, struct quire_diskfs_map *map, const uint8_t *at, uint64_t limit)
+/*
+ * Takes over one extent: after the last one of the map, within `limit` pages, in blocks that nobody
+ * has.
+ */
+static int load_extent(struct quire_diskfs *fs, struct quire_diskfs_map *map, const uint8_t *at,
+		       uint64_t limit)
 {
 	struct quire_diskfs_extent *extent = &map->extents[map->count];
 	uint64_t free_from = 0;
@@ -135,7 +142,8 @@ static int load_extent(struct quire_diskfs *fs, struct quire_diskfs_map *map, co
 	extent->index = diskfs_get32(at);
 	extent->block = diskfs_get32(at + 4);
 	extent->pages = diskfs_get32(at + 8);
-	if (!extent->pages || extent->index < free_from || (uint64_t)extent->index + extent->pages > limit)
+	if (!extent->pages || extent->index < free_from ||
+	    (uint64_t)extent->index + extent->pages > limit)
 		return -QUIRE_EINVAL;
 	error = quire_diskfs_claim(fs, extent->block, extent->pages);
 	if (error)
@@ -144,8 +152,8 @@ static int load_extent(struct quire_diskfs *fs, struct quire_diskfs_map *map, co
 	return 0;
 }
 
-static int load_extents(struct quire_diskfs *fs, struct quire_diskfs_map *map, const uint8_t *at, uint32_t count,
-			uint64_t limit)
+static int load_extents(struct quire_diskfs *fs, struct quire_diskfs_map *map, const uint8_t *at,
+			uint32_t count, uint64_t limit)
 {
 	for (; count; count--, at += DISKFS_EXTENT_BYTES) {
 		int error = load_extent(fs, map, at, limit);
@@ -157,8 +165,8 @@ static int load_extents(struct quire_diskfs *fs, struct quire_diskfs_map *map, c
 }
 
 /* One map block, which holds `count` of the extents; *next is the one after it. */
-static int load_map_block(struct quire_diskfs *fs, struct quire_diskfs_file *file, uint32_t block, uint32_t count,
-			  uint64_t limit, uint32_t *next)
+static int load_map_block(struct quire_diskfs *fs, struct quire_diskfs_file *file, uint32_t block,
+			  uint32_t count, uint64_t limit, uint32_t *next)
 {
 	size_t end = DISKFS_MAP_EXTENT + count * DISKFS_EXTENT_BYTES;
 	int error = quire_diskfs_claim(fs, block, 1);
@@ -179,12 +187,14 @@ static int load_map_block(struct quire_diskfs *fs, struct quire_diskfs_file *fil
 	return load_extents(fs, &file->map, fs->buffer + DISKFS_MAP_EXTENT, count, limit);
 }
 
-static int load_map(struct quire_diskfs *fs, struct quire_diskfs_file *file, const uint8_t *at, uint64_t bytes)
+static int load_map(struct quire_diskfs *fs, struct quire_diskfs_file *file, const uint8_t *at,
+		    uint64_t bytes)
 {
 	uint64_t limit = (bytes >> QUIRE_PAGE_SHIFT) + ((bytes & QUIRE_PAGE_MASK) != 0);
 	uint32_t extents = diskfs_get32(at + DISKFS_INODE_EXTENTS);
 	uint32_t next = diskfs_get32(at + DISKFS_INODE_MAP);
-	uint32_t count = extents < DISKFS_INODE_EXTENTS_MAX ? extents : (uint32_t)DISKFS_INODE_EXTENTS_MAX;
+	uint32_t count =
+		extents < DISKFS_INODE_EXTENTS_MAX ? extents : (uint32_t)DISKFS_INODE_EXTENTS_MAX;
 	uint32_t blocks;
 	int error;
 
@@ -218,7 +228,8 @@ static bool name_good(struct quire_diskfs *fs, const uint8_t *at, char *name)
 		length++;
 	}
 	name[length] = '\0';
-	return length && all_zero(at + length, QUIRE_NAME_BYTES - length) && !quire_fs_find(&fs->fs, name);
+	return length && all_zero(at + length, QUIRE_NAME_BYTES - length) &&
+	       !quire_fs_find(&fs->fs, name);
 }
 
 static void load_attributes(struct quire_diskfs_file *file, const uint8_t *at)
@@ -265,7 +276,8 @@ static int load_inodes(struct quire_diskfs *fs, uint8_t *table)
 		for (size_t b = 0; !error && b < QUIRE_PAGE_BYTES; b++)
 			table[b] = fs->buffer[b];
 		for (unsigned i = 0; !error && i < DISKFS_INODES_A_BLOCK; i++)
-			error = load_inode(fs, n * DISKFS_INODES_A_BLOCK + i, table + i * DISKFS_INODE_BYTES);
+			error = load_inode(fs, n * DISKFS_INODES_A_BLOCK + i,
+					   table + i * DISKFS_INODE_BYTES);
 		if (error)
 			return error;
 	}

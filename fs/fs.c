@@ -1,8 +1,8 @@
 /*
  * What all file systems have in common: the public calls, and the flat table of names behind them.
  *
- * The table is a hash of lists under one lock. It is touched by open, unlink and symlink only; reads, writes
- * and faults go through files and never come here.
+ * The table is a hash of lists under one lock. It is touched by open, unlink and symlink only;
+ * reads, writes and faults go through files and never come here.
  */
 #include "fs/fs.h"
 
@@ -53,8 +53,8 @@ void quire_fs_init(struct quire *q, struct quire_fs *fs, const struct quire_fs_o
 		quire_list_init(&fs->names[n]);
 }
 
-int quire_fs_file_new(struct quire_fs *fs, size_t bytes, const char *name, const struct quire_file_ops *ops,
-		      struct quire_fs_file **file)
+int quire_fs_file_new(struct quire_fs *fs, size_t bytes, const char *name,
+		      const struct quire_file_ops *ops, struct quire_fs_file **file)
 {
 	struct quire_fs_file *made = quire_new(fs->quire, bytes);
 	size_t length = name_length(name, QUIRE_NAME_BYTES);
@@ -203,8 +203,8 @@ int quire_fs_readlink(struct quire_fs *fs, const char *name, char *target)
 }
 
 /*
- * The names stay locked: no file comes or goes meanwhile, and all locks that writing takes are later in
- * the order. One file that cannot be written does not keep the others from it.
+ * The names stay locked: no file comes or goes meanwhile, and all locks that writing takes are
+ * later in the order. One file that cannot be written does not keep the others from it.
  */
 int quire_fs_sync(struct quire_fs *fs)
 {
@@ -215,7 +215,8 @@ int quire_fs_sync(struct quire_fs *fs)
 		struct quire_list *head = &fs->names[n];
 
 		for (struct quire_list *l = head->next; l != head; l = l->next) {
-			struct quire_file *file = &quire_container(l, struct quire_fs_file, link)->file;
+			struct quire_file *file =
+				&quire_container(l, struct quire_fs_file, link)->file;
 			int error = file->ops->write_page ? quire_fsync(file) : 0;
 
 			if (error && !result)

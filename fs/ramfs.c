@@ -1,9 +1,9 @@
 /*
  * ramfs: files that live in the page cache and nowhere else, without bounds or accounts.
  *
- * The one idea: a page is never cleared where the write that made it is going to put bytes. write_begin clears
- * what the copy will not touch, before the copy; for a whole page that is nothing. What a short copy
- * then leaves out, write_end clears.
+ * The one idea: a page is never cleared where the write that made it is going to put bytes.
+ * write_begin clears what the copy will not touch, before the copy; for a whole page that is
+ * nothing. What a short copy then leaves out, write_end clears.
  */
 #include "fs/fs.h"
 
@@ -14,7 +14,8 @@ static int ramfs_read_page(struct quire_file *file, struct quire_page *page)
 	return 0;
 }
 
-static int ramfs_write_begin(struct quire_file *file, uint64_t offset, size_t bytes, struct quire_page **page)
+static int ramfs_write_begin(struct quire_file *file, uint64_t offset, size_t bytes,
+			     struct quire_page **page)
 {
 	int error = quire_cache_grab(file, offset >> QUIRE_PAGE_SHIFT, page);
 	size_t from;
@@ -29,15 +30,16 @@ static int ramfs_write_begin(struct quire_file *file, uint64_t offset, size_t by
 }
 
 /*
- * With nothing copied the page stays as undefined as it was: not up to date, whoever wants it next defines
- * all of it.
+ * With nothing copied the page stays as undefined as it was: not up to date, whoever wants it next
+ * defines all of it.
  */
-static int64_t ramfs_write_end(struct quire_file *file, uint64_t offset, size_t bytes, size_t copied,
-			       struct quire_page *page)
+static int64_t ramfs_write_end(struct quire_file *file, uint64_t offset, size_t bytes,
+			       size_t copied, struct quire_page *page)
 {
 	if (copied && !quire_page_is(page, QUIRE_PAGE_UPTODATE)) {
 		if (copied < bytes)
-			quire_page_clear(file->quire, page, quire_fs_page_offset(offset) + copied, bytes - copied);
+			quire_page_clear(file->quire, page, quire_fs_page_offset(offset) + copied,
+					 bytes - copied);
 		quire_fs_set_uptodate(file->quire, page);
 	}
 	return quire_file_write_end(file, offset, bytes, copied, page);

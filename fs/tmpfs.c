@@ -1,34 +1,39 @@
 /*
- * tmpfs: files in the page cache, with an account of the pages they hold, preallocation, and symlinks.
+ * tmpfs: files in the page cache, with an account of the pages they hold, preallocation, and
+ * symlinks.
  *
- * THE PROBLEM. A page that write() asks for is about to be overwritten, so clearing it first is work for
- * nothing; but a page that is neither cleared nor wholly overwritten shows what its former owner left in it.
+ * THE PROBLEM. A page that write() asks for is about to be overwritten, so clearing it first is
+ * work for nothing; but a page that is neither cleared nor wholly overwritten shows what its former
+ * owner left in it.
  *
- * THE IDEA. QUIRE_PAGE_UPTODATE means that all of the page is defined, and only a page that has it is ever
- * read, mapped or written back. A page comes into the cache without it, whatever asked for it (write, fault,
- * read of a hole, allocate), and each path has one place that defines all of the page and then sets the flag:
- *   read_page            faults, reads and everything inside the memory manager: clears the whole page
+ * THE IDEA. QUIRE_PAGE_UPTODATE means that all of the page is defined, and only a page that has it
+ * is ever read, mapped or written back. A page comes into the cache without it, whatever asked for
+ * it (write, fault, read of a hole, allocate), and each path has one place that defines all of the
+ * page and then sets the flag:
+ *   read_page            faults, reads, all inside the memory manager: clears the whole page
  *   write_begin          policy `first`: clears the whole page
  *   write_end            policy `ends`: clears what the copy did not reach, before it and after it
  *   symlink              clears what the target does not reach
- * Between write_begin and write_end the page is locked and not up to date, so a read or a fault waits for the
- * lock and finds it defined. A copy of nothing defines nothing: the page stays without the flag and the next
- * path that wants it clears it. allocate defines nothing either: its pages are cleared when they are used.
+ * Between write_begin and write_end the page is locked and not up to date, so a read or a fault
+ * waits for the lock and finds it defined. A copy of nothing defines nothing: the page stays
+ * without the flag and the next path that wants it clears it. allocate defines nothing either: its
+ * pages are cleared when they are used.
  *
  * INVARIANTS
- *   up to date implies CHARGED: a page is charged before it is defined, once, and uncharged as it leaves the
- *   cache. So the account is the number of pages held, plus at most those that other CPUs are adding.
- *   A page that is not CHARGED holds no data and nobody maps it: it may be dropped when the charge fails.
- *   There is no write_page: no page ever leaves but by truncate, punch or release.
+ *   - Up to date implies CHARGED: a page is charged before it is defined, once, and uncharged as it
+ *     leaves the cache. So the account is the number of pages held.
+ *   - A page that is not CHARGED holds no data and nobody maps it: it may leave the cache when the
+ *     charge fails.
+ *   - There is no write_page: no page leaves but by truncate, punch or release.
  *
- * A hole that is read or faulted takes a page, and is charged for it, since a store through a mapping may
- * follow of which tmpfs is not told.
+ * A hole that is read or faulted takes a page, and is charged for it, since a store through a
+ * mapping may follow of which tmpfs is not told.
  */
 #include "fs/fs.h"
 
 struct tmpfs {
 	struct quire_fs fs;
-	uint32_t pages_max; /* frames are named by 32 bits: no machine has more */
+	uint32_t pages_max;        /* frames are named by 32 bits: no machine has more */
 	struct quire_atomic pages; /* charged */
 };
 
@@ -37,7 +42,7 @@ static struct tmpfs *tmpfs_of(struct quire_file *file)
 	return quire_container(quire_fs_file_of(file)->fs, struct tmpfs, fs);
 }
 
-/* --- The account ---------------------------------------------------------------------------------- */
+/* --- The account ------------------------------------------------------------------------------ */
 
 /* Counts the page (locked) unless it was counted before. QUIRE_ENOSPC. */
 static int charge(struct quire_file *file, struct quire_page *page)
@@ -69,11 +74,14 @@ static void drop(struct quire_file *file, struct quire_page *page)
 	quire_page_put(file->quire, page);
 }
 
-/* Removes a page that holds nothing, and drops it. */
-static void discard(struct quire_file *file, struct quire_page *page)
+/*
+ * Takes a page that holds nothing out of the cache again. One of a folio stays: its neighbours may
+ * hold something.
+ */
+static void remove_undefined(struct quire_file *file, struct quire_page *page)
 {
-	quire_cache_remove(file, page);
-	drop(file, page);
+	if (!page->order)
+		quire_cache_remove(file, page);
 }
 
 /* The page at `index`, charged, locked and with a reference. *fresh: it was not charged before. */
@@ -85,12 +93,14 @@ static int take(struct quire_file *file, uint64_t index, struct quire_page **pag
 		return error;
 	*fresh = !quire_page_is(*page, QUIRE_PAGE_CHARGED);
 	error = charge(file, *page);
-	if (error)
-		discard(file, *page);
+	if (error) {
+		remove_undefined(file, *page);
+		drop(file, *page);
+	}
 	return error;
 }
 
-/* --- Reading and writing --------------------------------------------------------------------------- */
+/* --- Reading and writing ---------------------------------------------------------------------- */
 
 static void define_as_zeros(struct quire_file *file, struct quire_page *page)
 {
@@ -98,22 +108,23 @@ static void define_as_zeros(struct quire_file *file, struct quire_page *page)
 }
 
 /*
- * A hole, or a page that allocate put there. A page that cannot be charged leaves the cache again, or reading would
- * fill memory beyond the bound.
+ * A hole, or a page that allocate put there. A page that cannot be charged leaves the cache again,
+ * or reading would fill memory beyond the bound.
  */
 static int tmpfs_read_page(struct quire_file *file, struct quire_page *page)
 {
 	int error = charge(file, page);
 
 	if (error) {
-		quire_cache_remove(file, page);
+		remove_undefined(file, page);
 		return error;
 	}
 	define_as_zeros(file, page);
 	return 0;
 }
 
-static int tmpfs_write_begin(struct quire_file *file, uint64_t offset, size_t bytes, struct quire_page **page)
+static int tmpfs_write_begin(struct quire_file *file, uint64_t offset, size_t bytes,
+			     struct quire_page **page)
 {
 	bool fresh;
 	int error = take(file, offset >> QUIRE_PAGE_SHIFT, page, &fresh);
@@ -129,8 +140,8 @@ static int tmpfs_write_begin(struct quire_file *file, uint64_t offset, size_t by
 	return 0;
 }
 
-static int64_t tmpfs_write_end(struct quire_file *file, uint64_t offset, size_t bytes, size_t copied,
-			       struct quire_page *page)
+static int64_t tmpfs_write_end(struct quire_file *file, uint64_t offset, size_t bytes,
+			       size_t copied, struct quire_page *page)
 {
 	if (copied && !quire_page_is(page, QUIRE_PAGE_UPTODATE)) {
 		size_t from = quire_fs_page_offset(offset);
@@ -141,13 +152,14 @@ static int64_t tmpfs_write_end(struct quire_file *file, uint64_t offset, size_t 
 	return quire_file_write_end(file, offset, bytes, copied, page);
 }
 
-/* --- fallocate, punch --------------------------------------------------------------------------------- */
+/* --- fallocate, punch ------------------------------------------------------------------------- */
 
 /*
- * Takes back the pages first + n whose bit n is set, after a failure. One that was read, mapped or written
- * in the meantime is up to date, has a user who counts on it, and stays.
+ * Takes back the pages first + n whose bit n is set, after a failure. One that was read, mapped or
+ * written in the meantime is up to date, has a user who counts on it, and stays.
  */
-static void allocate_undo(struct quire_file *file, uint64_t first, const uint32_t *added, uint64_t pages)
+static void allocate_undo(struct quire_file *file, uint64_t first, const uint32_t *added,
+			  uint64_t pages)
 {
 	for (uint64_t n = 0; n < pages; n++) {
 		struct quire_page *page;
@@ -157,10 +169,9 @@ static void allocate_undo(struct quire_file *file, uint64_t first, const uint32_
 		page = quire_cache_find_locked(file, first + n);
 		if (!page)
 			continue;
-		if (quire_page_is(page, QUIRE_PAGE_UPTODATE))
-			drop(file, page);
-		else
-			discard(file, page);
+		if (!quire_page_is(page, QUIRE_PAGE_UPTODATE))
+			remove_undefined(file, page);
+		drop(file, page);
 	}
 }
 
@@ -183,8 +194,9 @@ static int allocate_pages(struct quire_file *file, uint64_t first, uint64_t page
 }
 
 /*
- * The pages of the range are in the cache and charged when this returns 0; they are defined when they are
- * used. The pages that were added are noted one by one, so that a failure takes away no other.
+ * The pages of the range are in the cache and charged when this returns 0; they are defined when
+ * they are used. The pages that were added are noted one by one, so that a failure takes away no
+ * other.
  */
 static int tmpfs_allocate(struct quire_file *file, uint64_t offset, uint64_t bytes)
 {
@@ -234,7 +246,7 @@ static const struct quire_file_ops file_ops = {
 	.release = tmpfs_release,
 };
 
-/* --- Names ------------------------------------------------------------------------------------------- */
+/* --- Names ------------------------------------------------------------------------------------ */
 
 static int tmpfs_create(struct quire_fs *fs, const char *name, struct quire_fs_file **file)
 {
@@ -242,8 +254,8 @@ static int tmpfs_create(struct quire_fs *fs, const char *name, struct quire_fs_f
 }
 
 /*
- * The target is the file's first page. It is marked up to date once the target is in it: read back through the
- * page cache later it must be found, not made anew.
+ * The target is the file's first page. It is marked up to date once the target is in it: read back
+ * through the page cache later it must be found, not made anew.
  */
 static int write_target(struct quire_file *file, const char *target, size_t bytes)
 {

@@ -8,21 +8,30 @@
 
 #define FAILURES_MAX 20
 
-/* --- Errors --------------------------------------------------------------------------------------------- */
+/* --- Errors --------------------------------------------------------------------------- */
 
 static const struct {
 	int code;
 	const char *name;
 } error_names[] = {
-	{ QUIRE_EPERM, "EPERM" },	{ QUIRE_ENOENT, "ENOENT" },
-	{ QUIRE_EIO, "EIO" },		{ QUIRE_EAGAIN, "EAGAIN" },
-	{ QUIRE_ENOMEM, "ENOMEM" },	{ QUIRE_EACCES, "EACCES" },
-	{ QUIRE_EFAULT, "EFAULT" },	{ QUIRE_EBUSY, "EBUSY" },
-	{ QUIRE_EEXIST, "EEXIST" },	{ QUIRE_ENODEV, "ENODEV" },
-	{ QUIRE_EINVAL, "EINVAL" },	{ QUIRE_EFBIG, "EFBIG" },
-	{ QUIRE_ENOSPC, "ENOSPC" },	{ QUIRE_ENAMETOOLONG, "ENAMETOOLONG" },
-	{ QUIRE_EOVERFLOW, "EOVERFLOW" }, { QUIRE_ENOTSUP, "ENOTSUP" },
-	{ QUIRE_SIGBUS, "SIGBUS" },	{ QUIRE_SIGSEGV, "SIGSEGV" },
+	{QUIRE_EPERM, "EPERM"},
+	{QUIRE_ENOENT, "ENOENT"},
+	{QUIRE_EIO, "EIO"},
+	{QUIRE_EAGAIN, "EAGAIN"},
+	{QUIRE_ENOMEM, "ENOMEM"},
+	{QUIRE_EACCES, "EACCES"},
+	{QUIRE_EFAULT, "EFAULT"},
+	{QUIRE_EBUSY, "EBUSY"},
+	{QUIRE_EEXIST, "EEXIST"},
+	{QUIRE_ENODEV, "ENODEV"},
+	{QUIRE_EINVAL, "EINVAL"},
+	{QUIRE_EFBIG, "EFBIG"},
+	{QUIRE_ENOSPC, "ENOSPC"},
+	{QUIRE_ENAMETOOLONG, "ENAMETOOLONG"},
+	{QUIRE_EOVERFLOW, "EOVERFLOW"},
+	{QUIRE_ENOTSUP, "ENOTSUP"},
+	{QUIRE_SIGBUS, "SIGBUS"},
+	{QUIRE_SIGSEGV, "SIGSEGV"},
 };
 
 #define ERROR_NAMES (sizeof(error_names) / sizeof(error_names[0]))
@@ -59,12 +68,13 @@ bool lab_raise(struct lab_run *run, struct lab_place place, int code, const char
 	if (run->raised.is)
 		return false;
 	va_start(arguments, format);
-	run->raised = (struct lab_raised){ true, code, place, lab_format_list(format, arguments) };
+	run->raised = (struct lab_raised){true, code, place, lab_format_list(format, arguments)};
 	va_end(arguments);
 	return false;
 }
 
-bool lab_call_result(struct lab_run *run, const struct lab_statement *s, int64_t result, const char *call)
+bool lab_call_result(struct lab_run *run, const struct lab_statement *s, int64_t result,
+		     const char *call)
 {
 	int code = (int)-result;
 
@@ -81,7 +91,8 @@ void lab_fail(struct lab_run *run, struct lab_place place, const char *format, .
 
 	if (result->failure_count == FAILURES_MAX)
 		return;
-	result->failures = lab_grow(result->failures, (result->failure_count + 1) * sizeof(*failure));
+	result->failures =
+		lab_grow(result->failures, (result->failure_count + 1) * sizeof(*failure));
 	failure = &result->failures[result->failure_count++];
 	va_start(arguments, format);
 	*failure = (struct lab_failure){
@@ -93,7 +104,7 @@ void lab_fail(struct lab_run *run, struct lab_place place, const char *format, .
 	va_end(arguments);
 }
 
-/* --- Variables ------------------------------------------------------------------------------------------ */
+/* --- Variables ------------------------------------------------------------------------ */
 
 static struct lab_variable *find_variable(struct lab_run *run, const char *name, size_t length)
 {
@@ -135,8 +146,8 @@ void lab_set_number(struct lab_run *run, const char *name, struct lab_number num
 	v->number = number;
 }
 
-static const char *variable_number(void *context, const char *name, struct lab_number *number, char *message,
-				   size_t bytes)
+static const char *variable_number(void *context, const char *name, struct lab_number *number,
+				   char *message, size_t bytes)
 {
 	struct lab_variable *v = find_variable(context, name, strlen(name));
 
@@ -171,7 +182,8 @@ const char *lab_expand(struct lab_run *run, struct lab_place place, const char *
 			length = lab_variable_length(text + 1);
 			v = find_variable(run, text + 1, length);
 			if (!v) {
-				lab_raise(run, place, 0, "$%.*s has no value here", (int)length, text + 1);
+				lab_raise(run, place, 0, "$%.*s has no value here", (int)length,
+					  text + 1);
 				free(result);
 				return NULL;
 			}
@@ -189,7 +201,7 @@ const char *lab_expand(struct lab_run *run, struct lab_place place, const char *
 	return text;
 }
 
-/* --- Arguments ------------------------------------------------------------------------------------------ */
+/* --- Arguments ------------------------------------------------------------------------ */
 
 static int argument_index(const struct lab_statement *s, const char *name)
 {
@@ -235,7 +247,8 @@ int lab_word(struct lab_run *run, const struct lab_statement *s, const char *nam
 	for (int i = 0; words[i]; i++)
 		if (strcmp(words[i], text) == 0)
 			return i;
-	lab_raise(run, value->place, 0, "%s cannot be '%s'; expected: %s", name, text, s->rule->usage);
+	lab_raise(run, value->place, 0, "%s cannot be '%s'; expected: %s", name, text,
+		  s->rule->usage);
 	return -1;
 }
 
@@ -244,7 +257,7 @@ bool lab_evaluate(struct lab_run *run, const struct lab_expression *e, struct la
 	char message[LAB_MESSAGE_BYTES];
 	struct lab_place place;
 
-	run->scope = (struct lab_scope){ run, variable_number, lab_function_call };
+	run->scope = (struct lab_scope){run, variable_number, lab_function_call};
 	if (lab_expression_evaluate(e, &run->scope, number, &place, message))
 		return true;
 	return lab_raise(run, place, 0, "%s", message);
@@ -263,7 +276,8 @@ bool lab_value_number(struct lab_run *run, const struct lab_statement *s, const 
 	return what ? lab_raise(run, value->place, 0, "%s: %s", name, what) : true;
 }
 
-bool lab_whole(struct lab_run *run, const struct lab_statement *s, const char *name, uint64_t *value)
+bool lab_whole(struct lab_run *run, const struct lab_statement *s, const char *name,
+	       uint64_t *value)
 {
 	struct lab_number number;
 

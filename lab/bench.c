@@ -1,12 +1,13 @@
 /*
- * The speed of the simulator: million line accesses a second, and the time of Valgrind's cachegrind for the same
- * copies beside it.
+ * The speed of the simulator: million line accesses a second, and the time of Valgrind's cachegrind
+ * for the same copies beside it.
  *
- * Two patterns, copied in the simulator's kernel on a Cortex-A9 with its outer cache: one streams a large source
- * through a small buffer, as read() of a mapped file does; one stays in L2. Cachegrind simulates the
- * same two levels for a program that copies as many bytes with memcpy. It keeps no data in its caches and
- * looks for no mistakes, so it does less: the ratio says what the difference costs. Both run one after the
- * other in one process tree, so the ratio holds on any host, the absolute figures on this one.
+ * Two patterns, copied in the simulator's kernel on a Cortex-A9 with its outer cache: one streams a
+ * large source through a small buffer, as read() of a mapped file does; one stays in L2. Cachegrind
+ * simulates the same two levels for a program that copies as many bytes with memcpy. It keeps no
+ * data in its caches and looks for no mistakes, so it does less: the ratio says what the difference
+ * costs. Both run one after the other in one process tree, so the ratio holds on any host, the
+ * absolute figures on this one.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,10 +18,11 @@
 
 #include "lab/bench.h"
 
-#define REPEATS 5
+#define REPEATS      5
 #define STREAM_BYTES ((size_t)512 << 20)
 #define BUFFER_BYTES ((size_t)128 << 10)
-#define RESIDENT_BYTES ((size_t)256 << 10) /* source of the L2 pattern; with its buffer well below 1 MB */
+#define RESIDENT_BYTES \
+	((size_t)256 << 10) /* source of the L2 pattern; with its buffer well below 1 MB */
 #define SOURCE_PA ((quire_pa_t)64 << 20)
 #define BUFFER_PA ((quire_pa_t)32 << 20)
 
@@ -39,7 +41,8 @@ static int ascending(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Copies `total` bytes in pieces of the buffer, from a source that begins again after `source_bytes`. */
+/* Copies `total` bytes in pieces of the buffer, from a source that begins again after
+ * `source_bytes`. */
 static bool copy_all(struct sim *sim, size_t source_bytes, size_t total)
 {
 	uintptr_t base = sim_kernel_base(sim);
@@ -52,7 +55,8 @@ static bool copy_all(struct sim *sim, size_t source_bytes, size_t total)
 }
 
 /* Runs a pattern several times; prints the rates; *seconds becomes the median time. */
-static bool measure(FILE *to, struct sim *sim, const char *name, size_t source_bytes, double *seconds)
+static bool measure(FILE *to, struct sim *sim, const char *name, size_t source_bytes,
+		    double *seconds)
 {
 	double times[REPEATS];
 	struct sim_counts before, after;
@@ -117,13 +121,17 @@ static void compare(FILE *to, double seconds)
 		return;
 	}
 	other -= start_up;
-	fprintf(to, "  512 MB streamed: quire %.2f s, valgrind --tool=cachegrind %.2f s (memcpy, start-up "
-		    "subtracted)\n",
+	fprintf(to,
+		"  512 MB streamed: quire %.2f s, valgrind --tool=cachegrind %.2f s (memcpy, "
+		"start-up "
+		"subtracted)\n",
 		seconds, other);
 	if (other >= seconds)
-		fprintf(to, "  ratio: quire is %.2f times as fast as cachegrind\n", other / seconds);
+		fprintf(to, "  ratio: quire is %.2f times as fast as cachegrind\n",
+			other / seconds);
 	else
-		fprintf(to, "  ratio: quire takes %.2f times as long as cachegrind\n", seconds / other);
+		fprintf(to, "  ratio: quire takes %.2f times as long as cachegrind\n",
+			seconds / other);
 }
 
 bool bench_sim(FILE *to)

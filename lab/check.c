@@ -1,8 +1,8 @@
 /*
  * Checks of a whole script before it runs: headers, variants, labels, names.
  *
- * What is named must be made somewhere in the script; whether it exists when a statement runs is for the run
- * to say. A name with a $ in it is made of variables and is known only then.
+ * What is named must be made somewhere in the script; whether it exists when a statement runs is
+ * for the run to say. A name with a $ in it is made of variables and is known only then.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static void add_name(struct names *names, const char *text, unsigned objects)
 		names->room = names->room ? 2 * names->room : 16;
 		names->all = lab_grow(names->all, names->room * sizeof(*names->all));
 	}
-	names->all[names->count++] = (struct name){ text, objects };
+	names->all[names->count++] = (struct name){text, objects};
 }
 
 static unsigned find_name(const struct names *names, const char *text)
@@ -88,7 +88,7 @@ static void unknown(struct check *check, struct lab_place place, const char *wha
 	      nearest ? nearest : "", nearest ? "'?" : "");
 }
 
-/* --- Gathering -------------------------------------------------------------------------------------------- */
+/* --- Gathering ------------------------------------------------------------------------ */
 
 static void gather_used_text(struct check *check, const char *text)
 {
@@ -96,7 +96,8 @@ static void gather_used_text(struct check *check, const char *text)
 		size_t length = lab_variable_length(++text);
 
 		if (length)
-			add_name(&check->used, lab_arena_text(&check->script->arena, text, length), 1);
+			add_name(&check->used, lab_arena_text(&check->script->arena, text, length),
+				 1);
 	}
 }
 
@@ -104,11 +105,11 @@ static void gather_used(struct check *check, const struct lab_expression *e)
 {
 	if (!e)
 		return;
-	if (e->operator == LAB_VARIABLE)
+	if (e->operator== LAB_VARIABLE)
 		add_name(&check->used, e->name, 1);
 	if (e->argument)
 		gather_used_text(check, e->argument);
-	if (e->operator == LAB_CALL)
+	if (e->operator== LAB_CALL)
 		gather_used_text(check, e->name);
 	gather_used(check, e->left);
 	gather_used(check, e->right);
@@ -146,9 +147,10 @@ static void gather(struct check *check, const struct lab_statement *s)
 	}
 }
 
-/* --- Headers ------------------------------------------------------------------------------------------------ */
+/* --- Headers -------------------------------------------------------------------------- */
 
-static bool once(struct check *check, const struct lab_statement *s, const char **slot, const char *text)
+static bool once(struct check *check, const struct lab_statement *s, const char **slot,
+		 const char *text)
 {
 	if (*slot) {
 		error(check, s->place, "%s is given twice", s->rule->word);
@@ -164,8 +166,8 @@ static void add_variant(struct check *check, const struct lab_statement *s)
 	const char *label = s ? s->values[0].text : RUN_LABEL;
 
 	if (s && strpbrk(label, ",= ")) {
-		error(check, s->values[0].place, "'%s' is no label, expected one without commas, = and blanks",
-		      label);
+		error(check, s->values[0].place,
+		      "'%s' is no label, expected one without commas, = and blanks", label);
 		return;
 	}
 	for (size_t i = 0; i < script->variant_count; i++)
@@ -173,9 +175,9 @@ static void add_variant(struct check *check, const struct lab_statement *s)
 			error(check, s->values[0].place, "there are two variants '%s'", label);
 			return;
 		}
-	script->variants = lab_grow(script->variants,
-				    (script->variant_count + 1) * sizeof(*script->variants));
-	script->variants[script->variant_count++] = (struct lab_script_variant){ label, s };
+	script->variants =
+		lab_grow(script->variants, (script->variant_count + 1) * sizeof(*script->variants));
+	script->variants[script->variant_count++] = (struct lab_script_variant){label, s};
 }
 
 static void check_headers(struct check *check)
@@ -199,12 +201,14 @@ static void check_headers(struct check *check)
 			once(check, s, &script->question, s->values[0].text);
 			nearest = NULL;
 			if (!lab_policy_question(script->question)) {
-				static const char *const questions[] = { "coherence", "pte_clean", "flush_range",
-									 "tmpfs_clear", "file_times" };
+				static const char *const questions[] = {"coherence", "pte_clean",
+									"flush_range",
+									"tmpfs_clear",
+									"file_times"};
 
 				nearest = lab_nearest(script->question, questions, 5);
-				unknown(check, s->values[0].place, "policy question", script->question,
-					nearest);
+				unknown(check, s->values[0].place, "policy question",
+					script->question, nearest);
 			}
 			break;
 		case LAB_DO_VARIANT:
@@ -218,22 +222,25 @@ static void check_headers(struct check *check)
 		add_variant(check, NULL);
 }
 
-/* --- Keys, labels, names ---------------------------------------------------------------------------------- */
+/* --- Keys, labels, names -------------------------------------------------------------- */
 
 static void check_policy_pair(struct check *check, const struct lab_pair *pair)
 {
 	struct quire_policy policy = quire_policy_default();
 	char message[LAB_MESSAGE_BYTES];
-	const char *what = lab_policy_set(&policy, pair->key, pair->value, message, sizeof(message));
+	const char *what =
+		lab_policy_set(&policy, pair->key, pair->value, message, sizeof(message));
 
 	if (what)
-		error(check, lab_key_is_policy(pair->key) ? pair->value_place : pair->place, "%s", what);
+		error(check, lab_key_is_policy(pair->key) ? pair->value_place : pair->place, "%s",
+		      what);
 }
 
 static void check_variant_pair(struct check *check, const struct lab_pair *pair)
 {
-	static const char *const keys[] = { "coherence", "pte_clean", "flush_range", "tmpfs_clear",
-					    "file_times", "fault_around", "machine.cpus" };
+	static const char *const keys[] = {"coherence",   "pte_clean",  "flush_range",
+					   "tmpfs_clear", "file_times", "fault_around",
+					   "machine.cpus"};
 	const char *nearest;
 
 	if (lab_key_is_figure(pair->key))
@@ -247,7 +254,8 @@ static void check_variant_pair(struct check *check, const struct lab_pair *pair)
 		if (!nearest)
 			nearest = near_name(&check->used, pair->key, 1);
 		error(check, pair->place,
-		      "'%s' is no policy question, no SECTION.KEY of the machine and no variable that the "
+		      "'%s' is no policy question, no SECTION.KEY of the machine and no variable "
+		      "that the "
 		      "script uses%s%s%s",
 		      pair->key, nearest ? ", did you mean '" : "", nearest ? nearest : "",
 		      nearest ? "'?" : "");
@@ -270,7 +278,8 @@ static void check_label(struct check *check, struct lab_place place, const char 
 	if (!label_known(script, label)) {
 		for (size_t i = 0; i < script->variant_count; i++)
 			labels[i] = script->variants[i].label;
-		unknown(check, place, "variant", label, lab_nearest(label, labels, script->variant_count));
+		unknown(check, place, "variant", label,
+			lab_nearest(label, labels, script->variant_count));
 	}
 	free(labels);
 }
@@ -297,8 +306,9 @@ static void check_published(struct check *check, const struct lab_statement *s)
 		check_label(check, pair->place, pair->key);
 		strtod(pair->value, &end);
 		if (end == pair->value || *end)
-			error(check, pair->value_place, "'%s' is no figure, expected a number in %s",
-			      pair->value, s->values[1].text);
+			error(check, pair->value_place,
+			      "'%s' is no figure, expected a number in %s", pair->value,
+			      s->values[1].text);
 	}
 	if (!s->pair_count)
 		error(check, s->place, "expected: %s", s->rule->usage);
@@ -332,17 +342,19 @@ static void check_object(struct check *check, const struct lab_value *value, uns
 	if (strchr(value->text, '$') || found & objects)
 		return;
 	for (size_t i = 0; i < check->objects.count; i++)
-		if (strchr(check->objects.all[i].text, '$') && check->objects.all[i].objects & objects)
+		if (strchr(check->objects.all[i].text, '$') &&
+		    check->objects.all[i].objects & objects)
 			return;
 	if (found)
 		error(check, value->place, "'%s' is %s, expected %s", value->text,
 		      lab_object_kinds(found & -found), lab_object_kinds(objects));
 	else
-		error(check, value->place, "nothing is called '%s', expected the name of %s%s%s%s", value->text,
-		      lab_object_kinds(objects),
+		error(check, value->place, "nothing is called '%s', expected the name of %s%s%s%s",
+		      value->text, lab_object_kinds(objects),
 		      near_name(&check->objects, value->text, objects) ? ", did you mean '" : "",
-		      near_name(&check->objects, value->text, objects) ?
-			      near_name(&check->objects, value->text, objects) : "",
+		      near_name(&check->objects, value->text, objects)
+			      ? near_name(&check->objects, value->text, objects)
+			      : "",
 		      near_name(&check->objects, value->text, objects) ? "'?" : "");
 }
 
@@ -355,7 +367,8 @@ static void check_variables_text(struct check *check, struct lab_place place, co
 		if (!length)
 			error(check, place, "expected the name of a variable after $");
 		else if (!find_name(&check->variables, name))
-			unknown(check, place, "variable", name, near_name(&check->variables, name, 1));
+			unknown(check, place, "variable", name,
+				near_name(&check->variables, name, 1));
 		free(name);
 	}
 }
@@ -365,7 +378,8 @@ static void check_call(struct check *check, const struct lab_expression *e)
 	const char *nearest;
 	size_t count = 0;
 
-	if (lab_is_function(e->name) || find_name(&check->measured, e->name) || strchr(e->name, '$'))
+	if (lab_is_function(e->name) || find_name(&check->measured, e->name) ||
+	    strchr(e->name, '$'))
 		return;
 	for (size_t i = 0; i < check->measured.count; i++)
 		if (strchr(check->measured.all[i].text, '$'))
@@ -381,9 +395,10 @@ static void check_expression(struct check *check, const struct lab_expression *e
 {
 	if (!e)
 		return;
-	if (e->operator == LAB_VARIABLE && !find_name(&check->variables, e->name))
-		unknown(check, e->place, "variable", e->name, near_name(&check->variables, e->name, 1));
-	if (e->operator == LAB_CALL)
+	if (e->operator== LAB_VARIABLE && !find_name(&check->variables, e->name))
+		unknown(check, e->place, "variable", e->name,
+			near_name(&check->variables, e->name, 1));
+	if (e->operator== LAB_CALL)
 		check_call(check, e);
 	if (e->argument)
 		check_variables_text(check, e->place, e->argument);
@@ -394,8 +409,8 @@ static void check_expression(struct check *check, const struct lab_expression *e
 static void check_new_variable(struct check *check, const struct lab_value *value)
 {
 	if (lab_variable_length(value->text) != strlen(value->text) || !*value->text)
-		error(check, value->place, "'%s' is no name of a variable, expected letters, digits and _",
-		      value->text);
+		error(check, value->place,
+		      "'%s' is no name of a variable, expected letters, digits and _", value->text);
 }
 
 static void check_statement(struct check *check, const struct lab_statement *s)
@@ -437,7 +452,7 @@ static void check_statements(struct check *check, const struct lab_statement *s)
 	}
 }
 
-/* --- Weights: what share of the work a statement is, roughly ------------------------------------------------ */
+/* --- Weights: what share of the work a statement is, roughly -------------------------- */
 
 #define WEIGHT_OF_BYTES 50.0 /* a statement that moves many bytes, against one that does not */
 #define REPEATS_UNKNOWN 10.0
@@ -456,7 +471,8 @@ static double weigh(struct lab_statement *s)
 		    s->rule->kind == LAB_DO_STORE || s->rule->kind == LAB_DO_CALL)
 			s->weight = WEIGHT_OF_BYTES;
 		if (s->rule->kind == LAB_DO_REPEAT)
-			times = count->operator == LAB_LITERAL ? count->number.value : REPEATS_UNKNOWN;
+			times = count->operator== LAB_LITERAL ? count->number.value
+							      : REPEATS_UNKNOWN;
 		if (s->block)
 			s->weight = times * weigh(s->block);
 		if (s->rule->kind == LAB_DO_ROUTINE)
@@ -468,7 +484,7 @@ static double weigh(struct lab_statement *s)
 
 bool lab_script_check(FILE *errors, struct lab_script *script)
 {
-	struct check check = { .errors = errors, .script = script };
+	struct check check = {.errors = errors, .script = script};
 
 	gather(&check, script->statements);
 	check_headers(&check);

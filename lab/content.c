@@ -1,9 +1,9 @@
 /*
  * What files, buffers and maps should hold. See content.h.
  *
- * A content is a table of pages. An entry without a source means the base's page (or zeros); else it is a page of
- * a source, shared between contents by reference, and a short list of patches of up to 8 bytes. Whatever does not
- * fit is written out: a source of its own, one page of host memory.
+ * A content is a table of pages. An entry without a source means the base's page (or zeros); else
+ * it is a page of a source, shared between contents by reference, and a short list of patches of up
+ * to 8 bytes. Whatever does not fit is written out: a source of its own, one page of host memory.
  */
 #include "lab/content.h"
 
@@ -45,7 +45,7 @@ struct lab_content {
 	uint64_t count; /* pages in the table; beyond: as without a source */
 };
 
-/* --- Random data ------------------------------------------------------------------------------------------ */
+/* --- Random data ---------------------------------------------------------------------- */
 
 static uint64_t mix(uint64_t x)
 {
@@ -78,11 +78,12 @@ void lab_random_page(uint64_t seed, void *page)
 	memcpy(page, words, sizeof(words));
 }
 
-/* --- Sources ------------------------------------------------------------------------------------------------ */
+/* --- Sources -------------------------------------------------------------------------- */
 
 static struct source *source_new(enum source_kind kind, uint64_t key)
 {
-	struct source *source = lab_new(sizeof(*source) + (kind == SOURCE_BYTES ? QUIRE_PAGE_BYTES : 0));
+	struct source *source =
+		lab_new(sizeof(*source) + (kind == SOURCE_BYTES ? QUIRE_PAGE_BYTES : 0));
 
 	source->kind = kind;
 	source->references = 1;
@@ -157,7 +158,7 @@ static bool page_bytes(const struct page *page, uint8_t *bytes)
 	return page->source->kind != SOURCE_UNKNOWN;
 }
 
-/* --- Contents ----------------------------------------------------------------------------------------------- */
+/* --- Contents ------------------------------------------------------------------------- */
 
 struct lab_content *lab_content_new(struct lab_content *base, uint64_t base_offset)
 {
@@ -210,7 +211,8 @@ static void reach(struct lab_content *content, uint64_t count)
 
 struct lab_content *lab_content_clone(const struct lab_content *content)
 {
-	struct lab_content *clone = lab_content_new(content->base, content->base_page << QUIRE_PAGE_SHIFT);
+	struct lab_content *clone =
+		lab_content_new(content->base, content->base_page << QUIRE_PAGE_SHIFT);
 
 	reach(clone, content->count);
 	for (uint64_t i = 0; i < content->count; i++)
@@ -228,7 +230,8 @@ static uint8_t *own_bytes(struct lab_content *content, uint64_t index)
 
 	reach(content, index + 1);
 	page = &content->pages[index];
-	if (page->source && page->source->kind == SOURCE_BYTES && page->source->references == 1 && !page->patches)
+	if (page->source && page->source->kind == SOURCE_BYTES && page->source->references == 1 &&
+	    !page->patches)
 		return page->source->bytes;
 	source = source_new(SOURCE_BYTES, 0);
 	found = find_page(content, index);
@@ -316,8 +319,8 @@ void lab_content_write(struct lab_content *content, uint64_t at, const void *fro
 }
 
 /* Sets whole pages of a range to the source, and copies its bytes into the parts at the ends. */
-static void set_source(struct lab_content *content, uint64_t at, uint64_t bytes, enum source_kind kind,
-		       uint64_t key)
+static void set_source(struct lab_content *content, uint64_t at, uint64_t bytes,
+		       enum source_kind kind, uint64_t key)
 {
 	struct source *source = source_new(kind, key);
 
@@ -330,7 +333,7 @@ static void set_source(struct lab_content *content, uint64_t at, uint64_t bytes,
 		if (part == QUIRE_PAGE_BYTES || kind == SOURCE_UNKNOWN) {
 			page_set(&content->pages[index], source, index);
 		} else {
-			struct page whole = { .source = source, .position = index };
+			struct page whole = {.source = source, .position = index};
 			uint8_t data[QUIRE_PAGE_BYTES];
 
 			page_bytes(&whole, data);
@@ -373,7 +376,7 @@ static void copy_page(struct lab_content *to, uint64_t index, const struct page 
 {
 	reach(to, index + 1);
 	if (from) {
-		struct page copy = { 0 };
+		struct page copy = {0};
 
 		page_copy(&copy, from);
 		page_clear(&to->pages[index]);
@@ -383,7 +386,8 @@ static void copy_page(struct lab_content *to, uint64_t index, const struct page 
 	}
 }
 
-void lab_content_copy(struct lab_content *to, uint64_t at, struct lab_content *from, uint64_t from_at, uint64_t bytes)
+void lab_content_copy(struct lab_content *to, uint64_t at, struct lab_content *from,
+		      uint64_t from_at, uint64_t bytes)
 {
 	while (bytes) {
 		size_t part = part_of_page(at, bytes);
@@ -392,7 +396,8 @@ void lab_content_copy(struct lab_content *to, uint64_t at, struct lab_content *f
 		if (part > QUIRE_PAGE_BYTES - (from_at & QUIRE_PAGE_MASK))
 			part = QUIRE_PAGE_BYTES - (from_at & QUIRE_PAGE_MASK);
 		if (part == QUIRE_PAGE_BYTES)
-			copy_page(to, at >> QUIRE_PAGE_SHIFT, find_page(from, from_at >> QUIRE_PAGE_SHIFT));
+			copy_page(to, at >> QUIRE_PAGE_SHIFT,
+				  find_page(from, from_at >> QUIRE_PAGE_SHIFT));
 		else if (lab_content_read(from, from_at, data, part))
 			write_part(to, at, data, part);
 		else
@@ -427,8 +432,8 @@ bool lab_content_read(struct lab_content *content, uint64_t at, void *to, size_t
 	return known;
 }
 
-bool lab_content_equal(struct lab_content *content, uint64_t at, const void *got, size_t bytes, uint64_t *known,
-		       size_t *differs, uint8_t *expected)
+bool lab_content_equal(struct lab_content *content, uint64_t at, const void *got, size_t bytes,
+		       uint64_t *known, size_t *differs, uint8_t *expected)
 {
 	const uint8_t *byte = got;
 	size_t done = 0;

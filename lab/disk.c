@@ -1,10 +1,10 @@
 /*
  * What a simulated disk holds.
  *
- * A block that was never written, or is all zeros, costs nothing; one of generated data (content.h: its first
- * word is the seed of all of it) costs its seed; others are kept as they are. So that a file of 512 MiB of
- * generated data does not take 512 MiB of the host for each variant that runs. The check is on the bytes: what
- * is read is always what was written.
+ * A block that was never written, or is all zeros, costs nothing; one of generated data (content.h:
+ * its first word is the seed of all of it) costs its seed; others are kept as they are. So that a
+ * file of 512 MiB of generated data does not take 512 MiB of the host for each variant that runs.
+ * The check is on the bytes: what is read is always what was written.
  */
 #include "lab/disk.h"
 
@@ -61,7 +61,7 @@ void lab_store_read(const struct lab_store *store, uint64_t block, void *page)
 void lab_store_write(struct lab_store *store, uint64_t block, const void *page)
 {
 	struct block *b = &store->block[block];
-	uint8_t generated[QUIRE_PAGE_BYTES] = { 0 };
+	uint8_t generated[QUIRE_PAGE_BYTES] = {0};
 	uint64_t seed;
 
 	memcpy(&seed, page, sizeof(seed));
@@ -69,7 +69,7 @@ void lab_store_write(struct lab_store *store, uint64_t block, const void *page)
 		lab_random_page(seed, generated);
 	if (memcmp(generated, page, QUIRE_PAGE_BYTES) == 0) {
 		free(b->bytes);
-		*b = (struct block){ .seed = seed };
+		*b = (struct block){.seed = seed};
 		return;
 	}
 	if (!b->bytes)

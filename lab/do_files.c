@@ -7,14 +7,15 @@
 #include "lab/interpret.h"
 
 #define DISK_BYTES_DEFAULT ((uint64_t)4 << 30)
-#define DISK_BYTES_MAX ((uint64_t)1 << 40)
+#define DISK_BYTES_MAX     ((uint64_t)1 << 40)
 
 enum { MOUNT_DISK, MOUNT_TMPFS, MOUNT_RAMFS };
 enum { FILL_RANDOM, FILL_ZERO, FILL_NONE };
 
-/* --- Mounting -------------------------------------------------------------------------------------------- */
+/* --- Mounting ------------------------------------------------------------------------- */
 
-static struct quire_fs *open_fs(struct lab_run *run, const char *name, int kind, uint64_t bytes, int *error)
+static struct quire_fs *open_fs(struct lab_run *run, const char *name, int kind, uint64_t bytes,
+				int *error)
 {
 	struct quire_block_device disk;
 	bool fresh;
@@ -23,7 +24,8 @@ static struct quire_fs *open_fs(struct lab_run *run, const char *name, int kind,
 		return quire_ramfs_mount(run->world->quire, error);
 	if (kind == MOUNT_TMPFS)
 		return quire_tmpfs_mount(run->world->quire, bytes >> QUIRE_PAGE_SHIFT, error);
-	disk = lab_world_disk(run->world, name, (bytes ? bytes : DISK_BYTES_DEFAULT) >> QUIRE_PAGE_SHIFT, &fresh);
+	disk = lab_world_disk(run->world, name,
+			      (bytes ? bytes : DISK_BYTES_DEFAULT) >> QUIRE_PAGE_SHIFT, &fresh);
 	return quire_diskfs_mount(run->world->quire, &disk, fresh, error);
 }
 
@@ -84,7 +86,7 @@ bool lab_do_unmount(struct lab_run *run, const struct lab_statement *s)
 	return true;
 }
 
-/* --- Files --------------------------------------------------------------------------------------------------- */
+/* --- Files ---------------------------------------------------------------------------- */
 
 /* The process that fills files before the experiment: a space with one buffer. */
 static bool need_tool(struct lab_run *run, const struct lab_statement *s)
@@ -104,8 +106,8 @@ static bool need_tool(struct lab_run *run, const struct lab_statement *s)
 			       "filling the file");
 }
 
-static bool write_all(struct lab_run *run, const struct lab_statement *s, struct lab_file *file, uint64_t at,
-		      size_t bytes)
+static bool write_all(struct lab_run *run, const struct lab_statement *s, struct lab_file *file,
+		      uint64_t at, size_t bytes)
 {
 	size_t done = 0;
 
@@ -113,7 +115,8 @@ static bool write_all(struct lab_run *run, const struct lab_statement *s, struct
 	if (sim_write(run->world->sim, run->tool_buffer, run->bytes, bytes))
 		return lab_call_result(run, s, -QUIRE_ENOMEM, "filling the file");
 	while (done < bytes) {
-		int64_t result = quire_write(file->file, at + done, run->tool_buffer + done, bytes - done);
+		int64_t result =
+			quire_write(file->file, at + done, run->tool_buffer + done, bytes - done);
 
 		if (result == 0)
 			result = -QUIRE_EIO;
@@ -124,7 +127,8 @@ static bool write_all(struct lab_run *run, const struct lab_statement *s, struct
 	return true;
 }
 
-static bool fill(struct lab_run *run, const struct lab_statement *s, struct lab_file *file, uint64_t bytes)
+static bool fill(struct lab_run *run, const struct lab_statement *s, struct lab_file *file,
+		 uint64_t bytes)
 {
 	struct lab_process *before = run->current[sim_cpu(run->world->sim)];
 	bool good = need_tool(run, s);
@@ -132,7 +136,8 @@ static bool fill(struct lab_run *run, const struct lab_statement *s, struct lab_
 	if (good)
 		lab_world_load(run->world, run->tool);
 	for (uint64_t at = 0; good && at < bytes; at += LAB_PIECE_BYTES) {
-		size_t piece = bytes - at < LAB_PIECE_BYTES ? (size_t)(bytes - at) : LAB_PIECE_BYTES;
+		size_t piece =
+			bytes - at < LAB_PIECE_BYTES ? (size_t)(bytes - at) : LAB_PIECE_BYTES;
 
 		good = write_all(run, s, file, at, piece) &&
 		       lab_go_on(run, s, (double)(at + piece) / (double)bytes);
@@ -149,8 +154,9 @@ static bool make_bytes(struct lab_run *run, const struct lab_statement *s, struc
 	if (how < 0 || !lab_whole(run, s, "size", &bytes))
 		return false;
 	if (!lab_argument(s, "size"))
-		return lab_argument(s, "fill") ?
-			       lab_raise(run, lab_argument(s, "fill")->place, 0, "fill= needs size=") : true;
+		return lab_argument(s, "fill") ? lab_raise(run, lab_argument(s, "fill")->place, 0,
+							   "fill= needs size=")
+					       : true;
 	lab_content_truncate(file->content, 0);
 	if (!lab_call_result(run, s, quire_truncate(file->file, 0), "truncate"))
 		return false;
@@ -214,7 +220,7 @@ bool lab_do_unlink(struct lab_run *run, const struct lab_statement *s)
 	return true;
 }
 
-/* --- Their size and blocks -------------------------------------------------------------------------------------- */
+/* --- Their size and blocks ------------------------------------------------------------ */
 
 bool lab_do_truncate(struct lab_run *run, const struct lab_statement *s)
 {
@@ -230,7 +236,8 @@ bool lab_do_truncate(struct lab_run *run, const struct lab_statement *s)
 	return true;
 }
 
-static bool file_range(struct lab_run *run, const struct lab_statement *s, uint64_t *at, uint64_t *bytes)
+static bool file_range(struct lab_run *run, const struct lab_statement *s, uint64_t *at,
+		       uint64_t *bytes)
 {
 	*at = 0;
 	*bytes = 0;
@@ -260,7 +267,8 @@ bool lab_do_punch(struct lab_run *run, const struct lab_statement *s)
 		return false;
 	if (at < lab_file_bytes(file))
 		lab_content_zero(file->content, at,
-				 bytes < lab_file_bytes(file) - at ? bytes : lab_file_bytes(file) - at);
+				 bytes < lab_file_bytes(file) - at ? bytes
+								   : lab_file_bytes(file) - at);
 	return true;
 }
 

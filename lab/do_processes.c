@@ -6,7 +6,8 @@
 
 #include "lab/interpret.h"
 
-static struct lab_process *add_process(struct lab_run *run, const char *name, struct quire_space *space)
+static struct lab_process *add_process(struct lab_run *run, const char *name,
+				       struct quire_space *space)
 {
 	struct lab_process *process = lab_new(sizeof(*process));
 
@@ -68,8 +69,8 @@ bool lab_do_cpu(struct lab_run *run, const struct lab_statement *s)
 		return false;
 	if (cpu >= run->machine->sim.cpus)
 		return lab_raise(run, lab_argument(s, "NUMBER")->place, 0,
-				 "CPU %llu does not exist, expected 0 to %u", (unsigned long long)cpu,
-				 run->machine->sim.cpus - 1);
+				 "CPU %llu does not exist, expected 0 to %u",
+				 (unsigned long long)cpu, run->machine->sim.cpus - 1);
 	lab_world_cpu(run->world, (unsigned)cpu);
 	return true;
 }
@@ -84,7 +85,8 @@ static void copy_maps(struct lab_process *child, const struct lab_process *paren
 
 		*copy = *map;
 		copy->next = NULL;
-		copy->content = map->shared ? lab_content_get(map->content) : lab_content_clone(map->content);
+		copy->content = map->shared ? lab_content_get(map->content)
+					    : lab_content_clone(map->content);
 		if (map->gone) {
 			copy->gone = lab_new(pages);
 			memcpy(copy->gone, map->gone, pages);
@@ -124,7 +126,8 @@ bool lab_do_exec(struct lab_run *run, const struct lab_statement *s)
 	for (unsigned cpu = 0; cpu < run->machine->sim.cpus; cpu++)
 		if (run->current[cpu] == process && cpu != sim_cpu(run->world->sim)) {
 			quire_space_destroy(space);
-			return lab_raise(run, s->place, 0, "process %s runs on CPU %u too", process->name, cpu);
+			return lab_raise(run, s->place, 0, "process %s runs on CPU %u too",
+					 process->name, cpu);
 		}
 	while (process->maps) {
 		struct lab_map *next = process->maps->next;

@@ -1,8 +1,8 @@
 /*
  * Expressions: numbers with units, variables, times and functions.
  *
- * A number carries what it counts, as powers of nanoseconds and of bytes, so that a sum of a size and a time is
- * refused while "time * 4G / size" is a time. A plain number fits with anything.
+ * A number carries what it counts, as powers of nanoseconds and of bytes, so that a sum of a size
+ * and a time is refused while "time * 4G / size" is a time. A plain number fits with anything.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -21,15 +21,11 @@ struct unit {
 };
 
 static const struct unit units[] = {
-	{ "K", 1024.0, 0, 1 },
-	{ "M", 1048576.0, 0, 1 },
-	{ "G", 1073741824.0, 0, 1 },
-	{ "T", 1099511627776.0, 0, 1 },
-	{ "B", 1.0, 0, 1 },
-	{ "ns", 1.0, 1, 0 },
-	{ "us", 1e3, 1, 0 },
-	{ "ms", 1e6, 1, 0 },
-	{ "s", 1e9, 1, 0 },
+	{"K", 1024.0, 0, 1},       {"M", 1048576.0, 0, 1},
+	{"G", 1073741824.0, 0, 1}, {"T", 1099511627776.0, 0, 1},
+	{"B", 1.0, 0, 1},          {"ns", 1.0, 1, 0},
+	{"us", 1e3, 1, 0},         {"ms", 1e6, 1, 0},
+	{"s", 1e9, 1, 0},
 };
 
 #define UNITS (sizeof(units) / sizeof(units[0]))
@@ -50,7 +46,7 @@ static const char *scan_number(const char **at, struct lab_number *number)
 	size_t letters = 0;
 	char *end;
 
-	*number = (struct lab_number){ 0 };
+	*number = (struct lab_number){0};
 	errno = 0;
 	if (hex) {
 		number->value = (double)strtoull(*at, &end, 16);
@@ -91,7 +87,7 @@ bool lab_number_parse(const char *text, struct lab_number *number)
 	return isdigit((unsigned char)*text) && !scan_number(&text, number) && !*text;
 }
 
-/* --- Parsing ------------------------------------------------------------------------------------------ */
+/* --- Parsing -------------------------------------------------------------------------- */
 
 struct parser {
 	struct lab_cursor *cursor;
@@ -100,11 +96,12 @@ struct parser {
 
 static struct lab_expression *parse_sum(struct parser *parser);
 
-static struct lab_expression *make(struct parser *parser, enum lab_operator operator, const char *at)
+static struct lab_expression *make(struct parser *parser, enum lab_operator operator,
+				   const char * at)
 {
 	struct lab_expression *e = lab_arena_new(parser->cursor->arena, sizeof(*e));
 
-	e->operator = operator;
+	e->operator= operator;
 	e->place = lab_cursor_place(parser->cursor, at);
 	return e;
 }
@@ -246,8 +243,9 @@ static struct lab_expression *parse_primary(struct parser *parser)
 	return wrong(parser, cursor->at, "expected a number, a $variable, a time or a function");
 }
 
-static struct lab_expression *join(struct parser *parser, enum lab_operator operator, const char *at,
-				   struct lab_expression *left, struct lab_expression *right)
+static struct lab_expression *join(struct parser *parser, enum lab_operator operator,
+				   const char * at, struct lab_expression *left,
+				   struct lab_expression *right)
 {
 	struct lab_expression *e = make(parser, operator, at);
 
@@ -268,7 +266,8 @@ static struct lab_expression *parse_product(struct parser *parser)
 		if (*at != '*' && *at != '/')
 			break;
 		parser->cursor->at++;
-		e = join(parser, *at == '*' ? LAB_MULTIPLY : LAB_DIVIDE, at, e, parse_primary(parser));
+		e = join(parser, *at == '*' ? LAB_MULTIPLY : LAB_DIVIDE, at, e,
+			 parse_primary(parser));
 	}
 	return e;
 }
@@ -291,13 +290,13 @@ static struct lab_expression *parse_sum(struct parser *parser)
 }
 
 static const char *const comparisons[] = {
-	[LAB_EQUAL] = "==", [LAB_UNEQUAL] = "!=", [LAB_LESS_EQUAL] = "<=",
-	[LAB_GREATER_EQUAL] = ">=", [LAB_LESS] = "<", [LAB_GREATER] = ">",
+	[LAB_EQUAL] = "==",         [LAB_UNEQUAL] = "!=", [LAB_LESS_EQUAL] = "<=",
+	[LAB_GREATER_EQUAL] = ">=", [LAB_LESS] = "<",     [LAB_GREATER] = ">",
 };
 
 bool lab_is_comparison(enum lab_operator operator)
 {
-	return operator >= LAB_EQUAL;
+	return operator>= LAB_EQUAL;
 }
 
 const char *lab_operator_text(enum lab_operator operator)
@@ -322,7 +321,7 @@ static enum lab_operator find_comparison(const char *at)
 
 struct lab_expression *lab_expression_parse(struct lab_cursor *cursor, bool comparison)
 {
-	struct parser parser = { .cursor = cursor };
+	struct parser parser = {.cursor = cursor};
 	struct lab_expression *e = parse_sum(&parser);
 	enum lab_operator operator;
 	const char *at;
@@ -331,8 +330,8 @@ struct lab_expression *lab_expression_parse(struct lab_cursor *cursor, bool comp
 		return e;
 	lab_cursor_blanks(cursor);
 	at = cursor->at;
-	operator = find_comparison(at);
-	if (operator == LAB_LITERAL)
+	operator= find_comparison(at);
+	if (operator== LAB_LITERAL)
 		return wrong(&parser, at, "expected a comparison: == != < <= > >=");
 	cursor->at += strlen(comparisons[operator]);
 	return join(&parser, operator, at, e, parse_sum(&parser));
@@ -340,14 +339,14 @@ struct lab_expression *lab_expression_parse(struct lab_cursor *cursor, bool comp
 
 bool lab_expression_constant(const struct lab_expression *e)
 {
-	if (e->operator == LAB_LITERAL)
+	if (e->operator== LAB_LITERAL)
 		return true;
-	if (e->operator == LAB_VARIABLE || e->operator == LAB_CALL)
+	if (e->operator== LAB_VARIABLE || e->operator== LAB_CALL)
 		return false;
 	return lab_expression_constant(e->left) && (!e->right || lab_expression_constant(e->right));
 }
 
-/* --- Evaluation --------------------------------------------------------------------------------------- */
+/* --- Evaluation ----------------------------------------------------------------------- */
 
 static bool plain(struct lab_number number)
 {
@@ -381,12 +380,12 @@ static double compare(enum lab_operator operator, double a, double b)
 static const char *combine(enum lab_operator operator, struct lab_number a, struct lab_number b,
 			   struct lab_number *result)
 {
-	if (operator == LAB_MULTIPLY || operator == LAB_DIVIDE) {
-		int sign = operator == LAB_MULTIPLY ? 1 : -1;
+	if (operator== LAB_MULTIPLY || operator== LAB_DIVIDE) {
+		int sign = operator== LAB_MULTIPLY ? 1 : - 1;
 
-		if (operator == LAB_DIVIDE && b.value == 0)
+		if (operator== LAB_DIVIDE && b.value == 0)
 			return "division by zero";
-		result->value = operator == LAB_MULTIPLY ? a.value * b.value : a.value / b.value;
+		result->value = operator== LAB_MULTIPLY ? a.value * b.value : a.value / b.value;
 		result->time = a.time + sign * b.time;
 		result->bytes = a.bytes + sign * b.bytes;
 		return isfinite(result->value) ? NULL : "the result is too large";
@@ -394,11 +393,11 @@ static const char *combine(enum lab_operator operator, struct lab_number a, stru
 	if (!same_kind(a, b))
 		return "a size and a time do not go together";
 	if (lab_is_comparison(operator)) {
-		*result = (struct lab_number){ .value = compare(operator, a.value, b.value) };
+		*result = (struct lab_number){.value = compare(operator, a.value, b.value)};
 		return NULL;
 	}
 	*result = plain(a) ? b : a;
-	result->value = operator == LAB_ADD ? a.value + b.value : a.value - b.value;
+	result->value = operator== LAB_ADD ? a.value + b.value : a.value - b.value;
 	return isfinite(result->value) ? NULL : "the result is too large";
 }
 
@@ -416,7 +415,8 @@ bool lab_expression_evaluate(const struct lab_expression *e, const struct lab_sc
 		what = scope->variable(scope->context, e->name, number, message, LAB_MESSAGE_BYTES);
 		break;
 	case LAB_CALL:
-		what = scope->call(scope->context, e->name, e->argument, number, message, LAB_MESSAGE_BYTES);
+		what = scope->call(scope->context, e->name, e->argument, number, message,
+				   LAB_MESSAGE_BYTES);
 		break;
 	case LAB_NEGATE:
 		if (!lab_expression_evaluate(e->left, scope, number, place, message))
@@ -437,14 +437,20 @@ bool lab_expression_evaluate(const struct lab_expression *e, const struct lab_sc
 	return false;
 }
 
+static bool is_whole(double value)
+{
+	return value < 0x1p53 && value > -0x1p53 && value == (double)(int64_t)value;
+}
+
 void lab_number_print(struct lab_number number, char *text, size_t bytes)
 {
 	const struct unit *unit = NULL;
 
 	for (size_t i = 0; i < UNITS; i++)
 		if (units[i].time == number.time && units[i].bytes == number.bytes &&
-		    fabs(number.value) >= units[i].scale && (!unit || units[i].scale > unit->scale) &&
-		    (number.time || fmod(number.value, units[i].scale) == 0))
+		    fabs(number.value) >= units[i].scale &&
+		    (!unit || units[i].scale > unit->scale) &&
+		    (number.time || is_whole(number.value / units[i].scale)))
 			unit = &units[i];
 	if (unit && number.time)
 		snprintf(text, bytes, "%.6g %s", number.value / unit->scale, unit->name);

@@ -1,8 +1,8 @@
 /*
  * The table of figures, and their values as text: sizes, clocks, times, words.
  *
- * Numbers are read exactly, as a whole number over a power of ten, never through floating point: a machine file
- * gives the same ticks on every host.
+ * Numbers are read exactly, as a whole number over a power of ten, never through floating point: a
+ * machine file gives the same ticks on every host.
  */
 #include <ctype.h>
 #include <stddef.h>
@@ -13,85 +13,126 @@
 
 #define FIELD(field) offsetof(struct sim_machine, field), sizeof(((struct sim_machine *)0)->field)
 
-#define COUNT(section, key, field, low, high, required, meaning) \
-	{ section, key, FIGURE_COUNT, FIELD(field), low, high, required, NULL, meaning }
-#define SIZE(section, key, field, low, high, required, meaning) \
-	{ section, key, FIGURE_SIZE, FIELD(field), low, high, required, NULL, meaning }
-#define BOOL(section, key, field, required, meaning) \
-	{ section, key, FIGURE_BOOL, FIELD(field), 0, 1, required, NULL, meaning }
-#define WORD(section, key, field, words, required, meaning) \
-	{ section, key, FIGURE_WORD, FIELD(field), 0, 0, required, words, meaning }
-#define COST(key, field, high, required, meaning) \
-	{ "cost", key, FIGURE_TICKS, FIELD(cost.field), 0, high, required, NULL, meaning }
-#define STEP(key, id, meaning)                                                               \
-	{ "kernel", key, FIGURE_TICKS, FIELD(cost.step[QUIRE_STEP_##id]), 0, 1000000, false, \
-	  NULL,	    meaning }
+#define COUNT(section, key, field, low, high, required, meaning)                             \
+	{                                                                                    \
+		section, key, FIGURE_COUNT, FIELD(field), low, high, required, NULL, meaning \
+	}
+#define SIZE(section, key, field, low, high, required, meaning)                             \
+	{                                                                                   \
+		section, key, FIGURE_SIZE, FIELD(field), low, high, required, NULL, meaning \
+	}
+#define BOOL(section, key, field, required, meaning)                                   \
+	{                                                                              \
+		section, key, FIGURE_BOOL, FIELD(field), 0, 1, required, NULL, meaning \
+	}
+#define WORD(section, key, field, words, required, meaning)                             \
+	{                                                                               \
+		section, key, FIGURE_WORD, FIELD(field), 0, 0, required, words, meaning \
+	}
+#define COST(key, field, high, required, meaning)                                              \
+	{                                                                                      \
+		"cost", key, FIGURE_TICKS, FIELD(cost.field), 0, high, required, NULL, meaning \
+	}
+#define STEP(key, id, meaning)                                                                     \
+	{                                                                                          \
+		"kernel", key, FIGURE_TICKS, FIELD(cost.step[QUIRE_STEP_##id]), 0, 1000000, false, \
+			NULL, meaning                                                              \
+	}
 
-static const char *const isa_words[] = { "armv7", "parisc", "x86_64", NULL };
-static const char *const index_words[] = { "pipt", "vipt", "vivt", NULL };
-static const char *const replace_words[] = { "round-robin", "random", "lru", NULL };
-static const char *const level_words[] = { "l1", "l2", "memory", NULL };
+static const char *const isa_words[] = {"armv7", "parisc", "x86_64", NULL};
+static const char *const index_words[] = {"pipt", "vipt", "vivt", NULL};
+static const char *const replace_words[] = {"round-robin", "random", "lru", NULL};
+static const char *const level_words[] = {"l1", "l2", "memory", NULL};
 
 /* clang-format off */
 #define CACHE(section, cache, present) \
-	SIZE(section, "size", cache.bytes, 0, (uint64_t)1 << 30, present, "bytes; 0: there is none"), \
+	SIZE(section, "size", cache.bytes, 0, (uint64_t)1 << 30, present, \
+		"bytes; 0: there is none"), \
 	COUNT(section, "ways", cache.ways, 1, 64, false, "lines of one set"), \
 	SIZE(section, "line", cache.line_bytes, 16, 256, false, "bytes of a line"), \
-	WORD(section, "index", cache.index, index_words, false, "address that indexes and tags it"), \
+	WORD(section, "index", cache.index, index_words, false, \
+		"address that indexes and tags it"), \
 	WORD(section, "replace", cache.replace, replace_words, false, "which line of a set goes"), \
-	BOOL(section, "write_back", cache.write_back, false, "stores stay here until evicted or cleaned"), \
-	BOOL(section, "write_allocate", cache.write_allocate, false, "a store that misses takes the line"), \
-	BOOL(section, "fill_whole", cache.fill_whole, false, "a store of a whole line that misses reads it first")
+	BOOL(section, "write_back", cache.write_back, false, \
+		"stores stay here until evicted or cleaned"), \
+	BOOL(section, "write_allocate", cache.write_allocate, false, \
+		"a store that misses takes the line"), \
+	BOOL(section, "fill_whole", cache.fill_whole, false, \
+		"a store of a whole line that misses reads it first")
 
 const struct figure_key figure_keys[] = {
 	WORD("machine", "isa", isa, isa_words, true, "instruction set: which arch/ boots"),
 	COUNT("machine", "cpus", cpus, 1, 16, true, "CPUs"),
-	{ "machine", "clock", FIGURE_CLOCK, FIELD(clock_hz), 1000000, 10000000000u, true, NULL, "clock of every CPU" },
+	{ "machine", "clock", FIGURE_CLOCK, FIELD(clock_hz), 1000000, 10000000000u, true, NULL,
+		"clock of every CPU" },
 	SIZE("machine", "memory", memory_bytes, (uint64_t)1 << 20, (uint64_t)64 << 30, true, "RAM"),
-	SIZE("machine", "kernel_text", kernel_text_bytes, 4096, (uint64_t)64 << 20, true, "kernel image at the bottom of memory"),
-	SIZE("machine", "copy_text", copy_text_bytes, 0, 4096, false, "copy routine, fetched at each call"),
+	SIZE("machine", "kernel_text", kernel_text_bytes, 4096, (uint64_t)64 << 20, true,
+		"kernel image at the bottom of memory"),
+	SIZE("machine", "copy_text", copy_text_bytes, 0, 4096, false,
+		"copy routine, fetched at each call"),
 	CACHE("l1i", l1i, true),
 	CACHE("l1d", l1d, true),
 	CACHE("l2", l2, false),
-	BOOL("l2", "outer", l2_outer, false, "maintained by physical address through its own registers"),
-	COUNT("tlb", "entries", tlb.entries, 1, 8192, true, "entries of one CPU, instruction and data"),
-	COUNT("tlb", "ways", tlb.ways, 1, 8192, true, "entries of one set; equal to entries: fully associative"),
+	BOOL("l2", "outer", l2_outer, false,
+		"maintained by physical address through its own registers"),
+	COUNT("tlb", "entries", tlb.entries, 1, 8192, true,
+		"entries of one CPU, instruction and data"),
+	COUNT("tlb", "ways", tlb.ways, 1, 8192, true,
+		"entries of one set; equal to entries: fully associative"),
 	BOOL("tlb", "tagged", tlb.tagged, true, "entries carry an address-space number"),
 	COUNT("tlb", "asid_bits", asid_bits, 0, 32, false, "bits of that number"),
-	BOOL("coherence", "data", data_coherent, true, "hardware keeps the D caches of all CPUs coherent"),
-	BOOL("coherence", "insn_snoops_data", insn_snoops_data, true, "fetches see stores without maintenance"),
-	BOOL("coherence", "maintenance_broadcast", maintenance_broadcast, true, "cache operations by address reach all CPUs"),
+	BOOL("coherence", "data", data_coherent, true,
+		"hardware keeps the D caches of all CPUs coherent"),
+	BOOL("coherence", "insn_snoops_data", insn_snoops_data, true,
+		"fetches see stores without maintenance"),
+	BOOL("coherence", "maintenance_broadcast", maintenance_broadcast, true,
+		"cache operations by address reach all CPUs"),
 	BOOL("coherence", "tlb_broadcast", tlb_broadcast, true, "TLB operations reach all CPUs"),
 	WORD("coherence", "walker", walker, level_words, true, "where the table walker reads"),
 	BOOL("coherence", "dma", dma_coherent, true, "devices see and update the caches"),
-	SIZE("coherence", "colour", colour_bytes, 0, (uint64_t)1 << 30, false, "architected alias boundary; 0: none"),
-	COUNT("coherence", "store_buffer", store_buffer, 0, 64, false, "entries of a store buffer that forwards by virtual address; 0: exact"),
-	SIZE("coherence", "store_buffer_colour", store_buffer_bytes, 0, (uint64_t)1 << 30, false, "it forwards only between addresses equal modulo this"),
+	SIZE("coherence", "colour", colour_bytes, 0, (uint64_t)1 << 30, false,
+		"architected alias boundary; 0: none"),
+	COUNT("coherence", "store_buffer", store_buffer, 0, 64, false,
+		"entries of a store buffer that forwards by virtual address; 0: exact"),
+	SIZE("coherence", "store_buffer_colour", store_buffer_bytes, 0, (uint64_t)1 << 30, false,
+		"it forwards only between addresses equal modulo this"),
 	COST("l1_line", l1_line, 1000, true, "a line's worth of a copy or clear that hits L1"),
 	COST("l1_access", l1_access, 1000, true, "one load or store that hits L1"),
 	COST("fetch_line", fetch_line, 1000, true, "one line of instructions that hits"),
 	COST("l2_read", l2_read, 10000, false, "a line from L2 to L1"),
-	COST("l2_write", l2_write, 10000, false, "a line from L1 to L2: dirty victim, clean by address"),
-	COST("memory_read", memory_read, 100000, true, "a line from memory, stall as the CPU sees it"),
+	COST("l2_write", l2_write, 10000, false,
+		"a line from L1 to L2: dirty victim, clean by address"),
+	COST("memory_read", memory_read, 100000, true,
+		"a line from memory, stall as the CPU sees it"),
 	COST("memory_write", memory_write, 100000, true, "a line to memory"),
 	COST("tlb_miss", tlb_miss, 100000, true, "a TLB miss beyond the accesses of its walk"),
-	COST("tlb_absent", tlb_absent, 100000, false, "software fill: a cache operation without a translation, each"),
+	COST("tlb_absent", tlb_absent, 100000, false,
+		"software fill: a cache operation without a translation, each"),
 	COST("data_op", data_op, 100000, true, "D operation by address: issue and lookup"),
-	COST("data_op_clean", data_op_clean, 100000, true, "more, when the line is present and clean"),
-	COST("data_op_dirty", data_op_dirty, 100000, true, "more, when it is dirty, beyond the write itself"),
-	COST("data_op_set", data_op_set, 100000, true, "D operation by set and way, one step of a whole-cache loop"),
+	COST("data_op_clean", data_op_clean, 100000, true,
+		"more, when the line is present and clean"),
+	COST("data_op_dirty", data_op_dirty, 100000, true,
+		"more, when it is dirty, beyond the write itself"),
+	COST("data_op_set", data_op_set, 100000, true,
+		"D operation by set and way, one step of a whole-cache loop"),
 	COST("insn_op", insn_op, 100000, true, "I operation by address"),
 	COST("insn_op_set", insn_op_set, 100000, false, "one step of a whole I cache loop"),
-	COST("insn_all", insn_all, 1000000, false, "invalidates the whole I cache in one operation"),
-	COST("broadcast", broadcast, 100000, true, "more, for each operation that reaches other CPUs"),
-	COST("outer_op", outer_op, 100000, false, "outer cache: register write of an operation by address"),
-	COST("outer_sync", outer_sync, 100000, false, "outer cache: wait until its operations are done"),
-	COST("barrier", barrier, 100000, true, "barrier that completes maintenance (DSB, SYNC, MFENCE)"),
+	COST("insn_all", insn_all, 1000000, false,
+		"invalidates the whole I cache in one operation"),
+	COST("broadcast", broadcast, 100000, true,
+		"more, for each operation that reaches other CPUs"),
+	COST("outer_op", outer_op, 100000, false,
+		"outer cache: register write of an operation by address"),
+	COST("outer_sync", outer_sync, 100000, false,
+		"outer cache: wait until its operations are done"),
+	COST("barrier", barrier, 100000, true,
+		"barrier that completes maintenance (DSB, SYNC, MFENCE)"),
 	COST("insn_barrier", insn_barrier, 100000, false, "instruction barrier (ISB)"),
 	COST("tlb_op", tlb_op, 100000, true, "TLB operation on one entry"),
 	COST("tlb_all", tlb_all, 1000000, true, "TLB operation on all entries or a space"),
 	COST("locked", locked, 10000, true, "an atomic exchange, beyond its access"),
-	COST("cross_call", cross_call, 1000000, true, "one call to other CPUs: send, take the interrupt, answer"),
+	COST("cross_call", cross_call, 1000000, true,
+		"one call to other CPUs: send, take the interrupt, answer"),
 	COST("disk_request", disk_request, 4000000, true, "a transfer of a disk, beyond its bytes"),
 	COST("disk_page", disk_page, 4000000, true, "one page of a transfer"),
 	STEP("syscall", SYSCALL, "entry to and return from a system call"),
@@ -122,7 +163,8 @@ const struct figure_key figure_keys[] = {
 	STEP("writeback-page", WRITEBACK_PAGE, "one page handed to its device"),
 	STEP("lock", LOCK, "a lock is taken"),
 	STEP("flag", FLAG, "a page flag changes"),
-	{ "kernel", "copy-set-up", FIGURE_TICKS, FIELD(cost.copy_set_up), 0, 100000, false, NULL, "each call of the kernel's copy or clear routine" },
+	{ "kernel", "copy-set-up", FIGURE_TICKS, FIELD(cost.copy_set_up), 0, 100000, false, NULL,
+		"each call of the kernel's copy or clear routine" },
 };
 /* clang-format on */
 
@@ -172,7 +214,7 @@ void figure_put(struct sim_machine *machine, const struct figure_key *key, uint6
 		memcpy(field, &narrow, sizeof(narrow));
 }
 
-/* --- Values as text ---------------------------------------------------------------------------------- */
+/* --- Values as text --- */
 
 /* mantissa / scale, scale a power of ten. */
 struct decimal {
@@ -209,13 +251,15 @@ struct unit {
 	bool time;      /* in ns, not in cycles */
 };
 
-static const struct unit cost_units[] = { { "cycles", 1, false }, { "cycle", 1, false },
-					  { "ns", 1, true },	  { "us", 1000, true },
-					  { "ms", 1000000, true } };
-static const struct unit clock_units[] = { { "Hz", 1, false },
-					   { "kHz", 1000, false },
-					   { "MHz", 1000000, false },
-					   { "GHz", 1000000000, false } };
+static const struct unit cost_units[] = {{"cycles", 1, false},
+					 {"cycle", 1, false},
+					 {"ns", 1, true},
+					 {"us", 1000, true},
+					 {"ms", 1000000, true}};
+static const struct unit clock_units[] = {{"Hz", 1, false},
+					  {"kHz", 1000, false},
+					  {"MHz", 1000000, false},
+					  {"GHz", 1000000000, false}};
 
 static const struct unit *find_unit(const struct unit *units, size_t count, const char *name,
 				    size_t length)
@@ -242,10 +286,10 @@ static const char *read_cost(const char *text, const char *default_unit, uint64_
 	if (length == 0 && number.mantissa == 0)
 		return end;
 	unit = length ? find_unit(cost_units, sizeof(cost_units) / sizeof(cost_units[0]), end,
-				  length) :
-	       default_unit ? find_unit(cost_units, sizeof(cost_units) / sizeof(cost_units[0]),
-					default_unit, strlen(default_unit)) :
-			      NULL;
+				  length)
+	       : default_unit ? find_unit(cost_units, sizeof(cost_units) / sizeof(cost_units[0]),
+					  default_unit, strlen(default_unit))
+			      : NULL;
 	if (!unit || number.mantissa > UINT64_C(1000000000000000))
 		return NULL;
 	value = (unsigned __int128)number.mantissa * unit->times * SIM_TICKS_A_CYCLE;
@@ -282,8 +326,8 @@ static bool parse_clock(const char *text, const char *default_unit, uint64_t *hz
 	const char *name = end && *end ? end : default_unit;
 	const struct unit *unit =
 		end && name ? find_unit(clock_units, sizeof(clock_units) / sizeof(clock_units[0]),
-					name, strlen(name)) :
-			      NULL;
+					name, strlen(name))
+			    : NULL;
 	unsigned __int128 value;
 
 	if (!unit)
@@ -314,7 +358,7 @@ static bool parse_count(const char *text, uint64_t *value)
 	return end && !*end && number.scale == 1;
 }
 
-static const char *const bool_words[] = { "no", "yes", NULL };
+static const char *const bool_words[] = {"no", "yes", NULL};
 
 static bool parse_value(const struct figure_key *key, const char *text, const char *unit,
 			uint64_t clock_hz, uint64_t *value)
@@ -353,9 +397,9 @@ static void list_words(const char *const *words, char *text, size_t bytes)
 
 	for (size_t i = 0; words[i] && used < bytes; i++)
 		used += (size_t)snprintf(text + used, bytes - used, "%s%s",
-					 i == 0	       ? "" :
-					 words[i + 1] ? ", " :
-							" or ",
+					 i == 0         ? ""
+					 : words[i + 1] ? ", "
+							: " or ",
 					 words[i]);
 }
 
@@ -392,8 +436,8 @@ void figure_expected(const struct figure_key *key, char *text, size_t bytes)
 			 high / 1000000);
 		break;
 	case FIGURE_TICKS:
-		snprintf(text, bytes, "a time from %llu to %llu cycles, as in 11.5 cycles or 110 ns",
-			 low, high);
+		snprintf(text, bytes,
+			 "a time from %llu to %llu cycles, as in 11.5 cycles or 110 ns", low, high);
 		break;
 	case FIGURE_BOOL:
 		snprintf(text, bytes, "yes or no");

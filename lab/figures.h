@@ -1,8 +1,9 @@
 /*
- * The figures that a machine file may give: one table from section and key to a field of struct sim_machine.
+ * The figures that a machine file may give: one table from section and key to a field of struct
+ * sim_machine.
  *
- * The table drives everything that knows about keys: reading machine files, --set, `quire machines` and its
- * list of keys. A new figure is one row here.
+ * The table drives everything that knows about keys: reading machine files, --set, `quire machines`
+ * and its list of keys. A new figure is one row here.
  */
 #ifndef LAB_FIGURES_H
 #define LAB_FIGURES_H
@@ -21,7 +22,7 @@ enum figure_kind {
 struct figure_key {
 	const char *section, *key;
 	enum figure_kind kind;
-	size_t offset, width;     /* of the field */
+	size_t offset, width;      /* of the field */
 	uint64_t minimum, maximum; /* in the field's unit; FIGURE_TICKS: in cycles */
 	bool required;
 	const char *const *words; /* FIGURE_WORD: by number, NULL at the end */
@@ -35,8 +36,9 @@ extern const size_t figure_key_count;
 const struct figure_key *figure_find(const char *section, const char *key);
 
 /*
- * Reads `text` as a value of the key's kind into *value (FIGURE_TICKS: ticks at `clock_hz`). NULL, or what is
- * wrong (in `message`). `unit` (NULL: none) is taken where the text has no unit of its own.
+ * Reads `text` as a value of the key's kind into *value (FIGURE_TICKS: ticks at `clock_hz`). NULL,
+ * or what is wrong (in `message`). `unit` (NULL: none) is taken where the text has no unit of its
+ * own.
  */
 const char *figure_parse(const struct figure_key *key, const char *text, const char *unit,
 			 uint64_t clock_hz, uint64_t *value, char *message, size_t message_bytes);

@@ -1,8 +1,9 @@
 /*
  * Memory and text of the laboratory's own records, on the host.
  *
- * A program for people has no use for a half-made script when the host has no memory left: these calls
- * return memory or end the program with a message and LAB_INTERNAL. Simulated memory is another thing.
+ * A program for people has no use for a half-made script when the host has no memory left: these
+ * calls return memory or end the program with a message and LAB_INTERNAL. Simulated memory is
+ * another thing.
  */
 #ifndef LAB_HOST_H
 #define LAB_HOST_H

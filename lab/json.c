@@ -1,12 +1,13 @@
 /*
  * The JSON document: all that the text report says, for programs.
  *
- * Keys stand in the order in which they are written here, numbers that are whole are printed so, others with 15
- * significant digits: equal results give equal bytes on every host. A value that is unknown or does not
- * exist is null, never left out.
+ * Keys stand in the order in which they are written here, numbers that are whole are printed so,
+ * others with 15 significant digits: equal results give equal bytes on every host. A value that is
+ * unknown or does not exist is null, never left out.
  */
 #include <jansson.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lab/lab.h"
@@ -14,9 +15,19 @@
 
 #define JSON_FORMAT 1 /* raised when a key changes its meaning or goes */
 
+/* Text that is no UTF-8 (a file's name may be anything) has '?' for every byte beyond ASCII. */
 static json_t *text(const char *value)
 {
-	return value ? json_string(value) : json_null();
+	json_t *string = value ? json_string(value) : json_null();
+	char *plain = string ? NULL : strdup(value);
+
+	for (char *at = plain; at && *at; at++)
+		if ((unsigned char)*at >= 0x80)
+			*at = '?';
+	if (plain)
+		string = json_string(plain);
+	free(plain);
+	return string;
 }
 
 /* Counters beyond what JSON's readers hold exactly do not occur; SIZE_MAX stands for "never". */
@@ -99,9 +110,9 @@ static json_t *violation_json(const struct lab_violation *violation,
 			 violation_observer(sim->observer), "cpu", (json_int_t)sim->cpu, "line",
 			 (json_int_t)violation->line, "writer", violation_writer(sim->writer),
 			 "writer_cpu", (json_int_t)sim->writer_cpu, "writer_line",
-			 violation->writer_line ? count(violation->writer_line) : json_null(),
-			 "va", hex(sim->va), "pa", hex(sim->pa), "expected", hex(sim->expected),
-			 "got", hex(sim->got), "bytes", (json_int_t)sim->bytes);
+			 violation->writer_line ? count(violation->writer_line) : json_null(), "va",
+			 hex(sim->va), "pa", hex(sim->pa), "expected", hex(sim->expected), "got",
+			 hex(sim->got), "bytes", (json_int_t)sim->bytes);
 }
 
 static json_t *counts_json(const struct sim_counts *counts)
@@ -145,12 +156,12 @@ static json_t *policies_json(const struct quire_policy *policy)
 	return object;
 }
 
-#define ARRAY(items, length, make)                                               \
-	({                                                                       \
-		json_t *array_ = json_array();                                   \
-		for (size_t i_ = 0; i_ < (length); i_++)                         \
-			json_array_append_new(array_, make(&(items)[i_]));       \
-		array_;                                                          \
+#define ARRAY(items, length, make)                                         \
+	({                                                                 \
+		json_t *array_ = json_array();                             \
+		for (size_t i_ = 0; i_ < (length); i_++)                   \
+			json_array_append_new(array_, make(&(items)[i_])); \
+		array_;                                                    \
 	})
 
 static json_t *violations_json(const struct lab_experiment *experiment,
@@ -159,8 +170,8 @@ static json_t *violations_json(const struct lab_experiment *experiment,
 	json_t *array = json_array();
 
 	for (size_t i = 0; i < variant->violations_kept; i++)
-		json_array_append_new(array, violation_json(&variant->violations[i], experiment,
-							    variant));
+		json_array_append_new(array,
+				      violation_json(&variant->violations[i], experiment, variant));
 	return array;
 }
 
@@ -187,13 +198,12 @@ static json_t *experiment_json(const struct lab_experiment *experiment)
 	json_t *variants = json_array();
 
 	for (size_t i = 0; i < experiment->variant_count; i++)
-		json_array_append_new(variants,
-				      variant_json(experiment, &experiment->variants[i]));
+		json_array_append_new(variants, variant_json(experiment, &experiment->variants[i]));
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", text(experiment->name),
-			 "file", text(experiment->file), "title", text(experiment->title),
-			 "source", text(experiment->source), "machine", text(experiment->machine),
-			 "question", text(experiment->question), "size_note",
-			 text(experiment->size_note), "variants", variants);
+			 "file", text(experiment->file), "title", text(experiment->title), "source",
+			 text(experiment->source), "machine", text(experiment->machine), "question",
+			 text(experiment->question), "size_note", text(experiment->size_note),
+			 "variants", variants);
 }
 
 bool lab_json(FILE *to, struct lab_experiment *const *experiments, size_t experiment_count)
@@ -208,7 +218,7 @@ bool lab_json(FILE *to, struct lab_experiment *const *experiments, size_t experi
 			 "verdict",
 			 lab_verdict(experiments, experiment_count) == LAB_GOOD ? "good" : "failed",
 			 "experiments", array);
-	/* Anything that could not be made, down to a string that is no UTF-8, makes its parent fail. */
+	/* Whatever could not be made for lack of memory makes its parent fail. */
 	good = root && json_array_size(array) == experiment_count &&
 	       json_dumpf(root, to, JSON_INDENT(1) | JSON_REAL_PRECISION(15)) == 0;
 	json_decref(root);

@@ -1,8 +1,9 @@
 /*
  * The lexer of scripts: places, blanks, comments, words and quotes.
  *
- * A line is words between blanks. A word may be key=value; a value may stand in "quotes" to hold blanks; what
- * stands in (parentheses) holds blanks too. A # at the start of a word begins a comment.
+ * A line is words between blanks. A word may be key=value; a value may stand in "quotes" to hold
+ * blanks; what stands in (parentheses) holds blanks too. A # at the start of a word begins a
+ * comment.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@ struct lab_place lab_cursor_place(const struct lab_cursor *cursor, const char *a
 {
 	unsigned column = (unsigned)(at - cursor->line_start) + 1 + cursor->columns_before;
 
-	return (struct lab_place){ cursor->line, column };
+	return (struct lab_place){cursor->line, column};
 }
 
 void lab_cursor_error(struct lab_cursor *cursor, struct lab_place place, const char *format, ...)
@@ -44,7 +45,8 @@ void lab_cursor_blanks(struct lab_cursor *cursor)
 bool lab_cursor_ends(struct lab_cursor *cursor)
 {
 	lab_cursor_blanks(cursor);
-	return *cursor->at == '\0' || *cursor->at == '\n' || *cursor->at == '{' || *cursor->at == '}';
+	return *cursor->at == '\0' || *cursor->at == '\n' || *cursor->at == '{' ||
+	       *cursor->at == '}';
 }
 
 void lab_cursor_next_line(struct lab_cursor *cursor)
@@ -140,7 +142,8 @@ bool lab_cursor_word(struct lab_cursor *cursor, struct lab_word *word)
 		lab_cursor_error(cursor, word->value_place, "%s= has no value", word->key);
 		return false;
 	}
-	word->text = lab_arena_text(cursor->arena, word->value_at, (size_t)(word->value_end - word->value_at));
+	word->text = lab_arena_text(cursor->arena, word->value_at,
+				    (size_t)(word->value_end - word->value_at));
 	return true;
 }
 

@@ -4,94 +4,30 @@
  *   [cost]
  *   l2_write = 11.5 cycles | 7-cpu.com Cortex-A9 (proxy: Exynos 4210) | range 10..15
  *
- * The figures are kept as written; struct sim_machine is computed from all of them together (times in ns
- * depend on the clock). So --set is a change of one figure and the same computation again.
+ * The figures are kept as written; struct sim_machine is computed from all of them together (times
+ * in ns depend on the clock). So --set is a change of one figure and the same computation again.
  *
- * A figure without a source is refused, and so is an assumed one without a range: nobody shall take a guess
- * for a fact. A line that begins with a space continues the one before.
+ * A figure without a source is refused, and so is an assumed one without a range: nobody shall take
+ * a guess for a fact. A line that begins with a space continues the one before.
  */
 #include <ctype.h>
-#include <dirent.h>
 #include <ini.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "lab/data.h"
 #include "lab/figures.h"
 #include "lab/lab.h"
 
-#define MACHINES_MAX 256
 #define MESSAGE_BYTES 400
 
-/* --- Places ------------------------------------------------------------------------------------------ */
-
-static bool is_machines(const char *directory)
-{
-	char path[4200];
-	struct stat status;
-
-	snprintf(path, sizeof(path), "%s/machines", directory);
-	return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-}
-
-/* Looks beside the program and up to three directories above: build/quire, build/asan/unit/lab_machine. */
-static bool beside_program(char *directory, size_t bytes)
-{
-	ssize_t length = readlink("/proc/self/exe", directory, bytes - 1);
-
-	if (length <= 0)
-		return false;
-	directory[length] = '\0';
-	for (int up = 0; up < 4; up++) {
-		char *slash = strrchr(directory, '/');
-
-		if (!slash || slash == directory)
-			return false;
-		*slash = '\0';
-		if (is_machines(directory))
-			return true;
-	}
-	return false;
-}
-
-const char *lab_data_directory(void)
-{
-	static _Thread_local char directory[4096];
-	const char *wanted = getenv("QUIRE_DATA");
-
-	if (wanted && *wanted)
-		return wanted;
-	return beside_program(directory, sizeof(directory)) ? directory : ".";
-}
-
-/* The names of machines/NAME.ini, sorted. Result: how many. */
-static size_t list_machines(char *names[MACHINES_MAX])
-{
-	struct dirent **entries;
-	char path[4200];
-	size_t count = 0;
-	int found;
-
-	snprintf(path, sizeof(path), "%s/machines", lab_data_directory());
-	found = scandir(path, &entries, NULL, alphasort);
-	for (int i = 0; i < found; i++) {
-		char *end = strrchr(entries[i]->d_name, '.');
-
-		if (end && strcmp(end, ".ini") == 0 && end != entries[i]->d_name &&
-		    count < MACHINES_MAX)
-			names[count++] = strndup(entries[i]->d_name, (size_t)(end - entries[i]->d_name));
-		free(entries[i]);
-	}
-	if (found >= 0)
-		free(entries);
-	return count;
-}
+/* --- Names --- */
 
 static void unknown_machine(FILE *errors, const char *name)
 {
-	char *names[MACHINES_MAX];
-	size_t count = list_machines(names);
+	char *names[DATA_NAMES_MAX];
+	size_t count = data_names("machines", ".ini", names);
 	const char *nearest = lab_nearest(name, (const char *const *)names, count);
 
 	fprintf(errors, "quire: unknown machine '%s'", name);
@@ -99,13 +35,11 @@ static void unknown_machine(FILE *errors, const char *name)
 		fprintf(errors, ", did you mean '%s'?\n", nearest);
 	else
 		fprintf(errors, "; known in %s/machines:", lab_data_directory());
-	for (size_t i = 0; i < count; i++) {
-		if (!nearest)
-			fprintf(errors, " %s", names[i]);
-		free(names[i]);
-	}
+	for (size_t i = 0; i < count && !nearest; i++)
+		fprintf(errors, " %s", names[i]);
 	if (!nearest)
 		fprintf(errors, "%s\n", count ? "" : " none");
+	data_names_free(names, count);
 }
 
 /* The file of a name or path; NULL after an error message. */
@@ -133,7 +67,7 @@ static char *name_of_file(const char *file)
 	return end && end != name ? strndup(name, (size_t)(end - name)) : strdup(name);
 }
 
-/* --- Reading ------------------------------------------------------------------------------------------- */
+/* --- Reading --- */
 
 struct reader {
 	FILE *errors;
@@ -168,8 +102,8 @@ static int refuse(struct reader *reader, unsigned column, const char *message)
 }
 
 /*
- * Gives inih one line, which it wants in at most `bytes` bytes. A longer line would be cut in two: it is
- * refused, and passed on as a comment.
+ * Gives inih one line, which it wants in at most `bytes` bytes. A longer line would be cut in two:
+ * it is refused, and passed on as a comment.
  */
 static char *next_line(char *to, int bytes, void *context)
 {
@@ -224,10 +158,10 @@ static struct lab_figure *add_figure(struct lab_machine *machine, const char *se
 		return NULL;
 	machine->figures = figures;
 	figure = &figures[machine->figure_count++];
-	*figure = (struct lab_figure){ .section = strdup(section),
-				       .key = strdup(key),
-				       .value = strdup(value),
-				       .line = line };
+	*figure = (struct lab_figure){.section = strdup(section),
+				      .key = strdup(key),
+				      .value = strdup(value),
+				      .line = line};
 	return figure;
 }
 
@@ -269,8 +203,8 @@ static void unknown_key(const char *section, const char *key, char *message, siz
 	else
 		snprintf(message, bytes, "unknown section [%.60s]", section);
 	if (nearest)
-		snprintf(message + strlen(message), bytes - strlen(message),
-			 ", did you mean '%s'?", nearest);
+		snprintf(message + strlen(message), bytes - strlen(message), ", did you mean '%s'?",
+			 nearest);
 	else
 		snprintf(message + strlen(message), bytes - strlen(message),
 			 " (`quire machines --keys` lists all)");
@@ -365,8 +299,8 @@ static bool well_fitted(const char *source)
 	for (;;) {
 		size_t length = strcspn(at, ",");
 		const char *slash = memchr(at, '/', length);
-		const char *second = slash ? memchr(slash + 1, '/', length - (size_t)(slash + 1 - at)) :
-					     NULL;
+		const char *second =
+			slash ? memchr(slash + 1, '/', length - (size_t)(slash + 1 - at)) : NULL;
 
 		if (!second || slash == at || second == slash + 1 || second + 1 == at + length)
 			return false;
@@ -401,8 +335,8 @@ static const char *split_figure(struct lab_figure *figure)
 
 	figure->value = trimmed(whole, bar ? (size_t)(bar - whole) : strlen(whole));
 	if (bar)
-		figure->source = trimmed(bar + 1, second ? (size_t)(second - bar - 1) :
-							   strlen(bar + 1));
+		figure->source =
+			trimmed(bar + 1, second ? (size_t)(second - bar - 1) : strlen(bar + 1));
 	if (second) {
 		char *range = trimmed(second + 1, strlen(second + 1));
 
@@ -416,7 +350,7 @@ static const char *split_figure(struct lab_figure *figure)
 	return wrong ? wrong : check_source(figure);
 }
 
-/* --- Values -------------------------------------------------------------------------------------------- */
+/* --- Values --- */
 
 static uint64_t clock_of(const struct lab_machine *machine)
 {
@@ -499,18 +433,18 @@ static bool power_of_two(uint64_t n)
 
 static struct contradiction check_cache(const struct sim_cache *cache, const char *section)
 {
-	struct contradiction none = { NULL, NULL, NULL };
+	struct contradiction none = {NULL, NULL, NULL};
 
 	if (cache->bytes == 0)
 		return none;
 	if (cache->ways == 0)
-		return (struct contradiction){ section, "size", "a cache needs `ways`" };
+		return (struct contradiction){section, "size", "a cache needs `ways`"};
 	if (!power_of_two(cache->line_bytes))
-		return (struct contradiction){ section, cache->line_bytes ? "line" : "size",
-					       "a cache needs `line`, a power of two" };
+		return (struct contradiction){section, cache->line_bytes ? "line" : "size",
+					      "a cache needs `line`, a power of two"};
 	if (cache->bytes % ((uint64_t)cache->ways * cache->line_bytes))
-		return (struct contradiction){ section, "size",
-					       "the size is not a multiple of ways x line" };
+		return (struct contradiction){section, "size",
+					      "the size is not a multiple of ways x line"};
 	return none;
 }
 
@@ -525,39 +459,40 @@ static struct contradiction check_caches(const struct sim_machine *sim)
 	if (found.what)
 		return found;
 	if (!sim->l1i.bytes || !sim->l1d.bytes)
-		return (struct contradiction){ sim->l1i.bytes ? "l1d" : "l1i", "size",
-					       "a machine needs L1 caches" };
+		return (struct contradiction){sim->l1i.bytes ? "l1d" : "l1i", "size",
+					      "a machine needs L1 caches"};
 	if (sim->l2.bytes && sim->l2.line_bytes != sim->l1d.line_bytes)
-		return (struct contradiction){ "l2", "line", "L2 and L1 D have lines of one size" };
+		return (struct contradiction){"l2", "line", "L2 and L1 D have lines of one size"};
 	if (!sim->l2.bytes && sim->l2_outer)
-		return (struct contradiction){ "l2", "outer", "there is no L2" };
+		return (struct contradiction){"l2", "outer", "there is no L2"};
 	if (!sim->l2.bytes && sim->walker == SIM_LEVEL_L2)
-		return (struct contradiction){ "coherence", "walker", "there is no L2" };
+		return (struct contradiction){"coherence", "walker", "there is no L2"};
 	return found;
 }
 
 static struct contradiction check_rest(const struct sim_machine *sim)
 {
 	if (sim->memory_bytes % QUIRE_PAGE_BYTES)
-		return (struct contradiction){ "machine", "memory", "memory is whole pages" };
-	if (sim->kernel_text_bytes % QUIRE_PAGE_BYTES || sim->kernel_text_bytes >= sim->memory_bytes)
-		return (struct contradiction){ "machine", "kernel_text",
-					       "the kernel is whole pages and smaller than memory" };
+		return (struct contradiction){"machine", "memory", "memory is whole pages"};
+	if (sim->kernel_text_bytes % QUIRE_PAGE_BYTES ||
+	    sim->kernel_text_bytes >= sim->memory_bytes)
+		return (struct contradiction){"machine", "kernel_text",
+					      "the kernel is whole pages and smaller than memory"};
 	if (sim->tlb.ways > sim->tlb.entries || sim->tlb.entries % sim->tlb.ways)
-		return (struct contradiction){ "tlb", "ways", "entries are not a multiple of ways" };
+		return (struct contradiction){"tlb", "ways", "entries are not a multiple of ways"};
 	if (sim->tlb.tagged != (sim->asid_bits > 0))
-		return (struct contradiction){ "tlb", "tagged",
-					       "`tagged = yes` goes with `asid_bits` above 0" };
+		return (struct contradiction){"tlb", "tagged",
+					      "`tagged = yes` goes with `asid_bits` above 0"};
 	if (sim->colour_bytes &&
 	    (!power_of_two(sim->colour_bytes) || sim->colour_bytes < QUIRE_PAGE_BYTES))
-		return (struct contradiction){ "coherence", "colour",
-					       "an alias boundary is 0 or a power of two of at least 4K" };
+		return (struct contradiction){
+			"coherence", "colour",
+			"an alias boundary is 0 or a power of two of at least 4K"};
 	if ((sim->store_buffer > 0) != (sim->store_buffer_bytes > 0))
 		return (struct contradiction){
 			"coherence", sim->store_buffer ? "store_buffer" : "store_buffer_colour",
-			"`store_buffer` and `store_buffer_colour` go together"
-		};
-	return (struct contradiction){ NULL, NULL, NULL };
+			"`store_buffer` and `store_buffer_colour` go together"};
+	return (struct contradiction){NULL, NULL, NULL};
 }
 
 static struct contradiction check_machine(const struct sim_machine *sim)
@@ -567,7 +502,7 @@ static struct contradiction check_machine(const struct sim_machine *sim)
 	return found.what ? found : check_rest(sim);
 }
 
-/* --- Whole files ----------------------------------------------------------------------------------------- */
+/* --- Whole files --- */
 
 static void check_missing(struct reader *reader)
 {
@@ -653,7 +588,7 @@ static void parse(struct reader *reader)
 struct lab_machine *lab_machine_load(FILE *errors, const char *name_or_path)
 {
 	char *file = find_file(errors, name_or_path);
-	struct reader reader = { .errors = errors };
+	struct reader reader = {.errors = errors};
 	char *text;
 
 	if (!file)
@@ -668,7 +603,8 @@ struct lab_machine *lab_machine_load(FILE *errors, const char *name_or_path)
 	reader.source.file = reader.machine->file = file;
 	reader.source.text = reader.next = reader.line_text = text;
 	reader.machine->name = name_of_file(file);
-	if (!reader.machine->name || strlen(reader.machine->name) >= sizeof(reader.machine->sim.name))
+	if (!reader.machine->name ||
+	    strlen(reader.machine->name) >= sizeof(reader.machine->sim.name))
 		refuse(&reader, 1, "a machine's name has fewer than 32 characters");
 	else
 		strcpy(reader.machine->sim.name, reader.machine->name);
@@ -693,9 +629,9 @@ void lab_machine_free(struct lab_machine *machine)
 	free(machine);
 }
 
-/* --- Overrides ------------------------------------------------------------------------------------------- */
+/* --- Overrides --- */
 
-#define OVERRIDDEN " (overridden by --set)"
+#define OVERRIDDEN " (overridden)"
 
 /* The figure of a key, made if the file does not give it, with `value` in it; NULL: no memory. */
 static struct lab_figure *replace_value(struct lab_machine *machine, const struct figure_key *key,
@@ -744,7 +680,8 @@ bool lab_machine_set(FILE *errors, struct lab_machine *machine, const char *sect
 		     const char *value)
 {
 	const char *dot = strchr(section_key, '.');
-	char *section = strndup(section_key, dot ? (size_t)(dot - section_key) : strlen(section_key));
+	char *section =
+		strndup(section_key, dot ? (size_t)(dot - section_key) : strlen(section_key));
 	const struct figure_key *key = section ? figure_find(section, dot ? dot + 1 : "") : NULL;
 	char message[MESSAGE_BYTES];
 	const char *wrong = message;
@@ -763,7 +700,7 @@ bool lab_machine_set(FILE *errors, struct lab_machine *machine, const char *sect
 		wrong = apply_all(machine, message, sizeof(message));
 	free(section);
 	if (wrong)
-		fprintf(errors, "quire: --set %s=%s: %s\n", section_key, value, wrong);
+		fprintf(errors, "quire: figure %s=%s: %s\n", section_key, value, wrong);
 	return !wrong;
 }
 

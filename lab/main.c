@@ -1,67 +1,39 @@
 /*
- * The program quire. All bad input is found before anything runs, so that no work is lost to a misspelt name
- * and no result file is half written.
+ * The program quire. All bad input is found before anything runs, so that no work is lost to a
+ * misspelt name and no result file is half written.
  */
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lab/bench.h"
+#include "lab/data.h"
 #include "lab/figures.h"
 #include "lab/lab.h"
 #include "lab/options.h"
 #include "lab/output.h"
 #include "lab/progress.h"
 
-#define NAMES_MAX 256
 #define EXIT_INTERRUPTED 130
 
-/* --- Names of experiments and machines -------------------------------------------------------------------- */
-
-/* Files of the data directory's `directory` with this ending, without it, sorted. */
-static size_t list_names(const char *directory, const char *ending, char *names[NAMES_MAX])
-{
-	struct dirent **entries;
-	char path[4400];
-	size_t count = 0;
-	int found;
-
-	snprintf(path, sizeof(path), "%s/%s", lab_data_directory(), directory);
-	found = scandir(path, &entries, NULL, alphasort);
-	for (int i = 0; i < found; i++) {
-		char *end = strrchr(entries[i]->d_name, '.');
-
-		if (end && end != entries[i]->d_name && strcmp(end, ending) == 0 && count < NAMES_MAX)
-			names[count++] = strndup(entries[i]->d_name, (size_t)(end - entries[i]->d_name));
-		free(entries[i]);
-	}
-	if (found >= 0)
-		free(entries);
-	return count;
-}
-
-static void free_names(char *names[NAMES_MAX], size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		free(names[i]);
-}
+/* --- Names of experiments and machines --- */
 
 static void unknown_experiment(const char *name)
 {
-	char *names[NAMES_MAX];
-	size_t count = list_names("experiments", ".q", names);
+	char *names[DATA_NAMES_MAX];
+	size_t count = data_names("experiments", ".q", names);
 	const char *nearest = lab_nearest(name, (const char *const *)names, count);
 
 	if (nearest)
-		fprintf(stderr, "quire: unknown experiment '%s', did you mean '%s'?\n", name, nearest);
+		fprintf(stderr, "quire: unknown experiment '%s', did you mean '%s'?\n", name,
+			nearest);
 	else
 		fprintf(stderr,
-			"quire: unknown experiment '%s', no file has that name, and %s/experiments has "
+			"quire: unknown experiment '%s', no file has that name, and %s/experiments "
+			"has "
 			"no such script\n",
 			name, lab_data_directory());
-	free_names(names, count);
+	data_names_free(names, count);
 }
 
 /* The script of an argument: a name in experiments/, or a path. NULL after an error message. */
@@ -81,7 +53,7 @@ static struct lab_script *load_script(const char *name)
 	return NULL;
 }
 
-/* --- run ---------------------------------------------------------------------------------------------------- */
+/* --- run --- */
 
 struct runs {
 	struct lab_script **scripts;
@@ -183,7 +155,7 @@ static int finish_json(struct runs *runs, struct output *output)
 static int run_all(struct runs *runs, const struct command_line *line)
 {
 	struct lab_progress progress;
-	struct output output = { 0 };
+	struct output output = {0};
 	bool text = !line->json || strcmp(line->json, "-") != 0;
 	int status;
 
@@ -205,24 +177,24 @@ static int run_all(struct runs *runs, const struct command_line *line)
 
 static int command_run(const struct command_line *line)
 {
-	struct runs runs = { 0 };
-	char *names[NAMES_MAX];
+	struct runs runs = {0};
+	char *names[DATA_NAMES_MAX];
 	size_t count = 0;
 	int status = LAB_USAGE;
 
 	if (line->argument_count == 0)
-		count = list_names("experiments", ".q", names);
+		count = data_names("experiments", ".q", names);
 	if (line->argument_count == 0 && count == 0)
 		fprintf(stderr, "quire: no experiments in %s/experiments\n", lab_data_directory());
 	else if (load_scripts(&runs, count ? names : line->arguments,
 			      count ? count : line->argument_count, &line->run))
 		status = run_all(&runs, line);
 	free_runs(&runs);
-	free_names(names, count);
+	data_names_free(names, count);
 	return status;
 }
 
-/* --- machines ------------------------------------------------------------------------------------------------ */
+/* --- machines --- */
 
 static const char *meaning_of(const struct lab_figure *figure)
 {
@@ -269,8 +241,8 @@ static void print_keys(void)
 
 static int print_machine_list(void)
 {
-	char *names[NAMES_MAX];
-	size_t count = list_names("machines", ".ini", names);
+	char *names[DATA_NAMES_MAX];
+	size_t count = data_names("machines", ".ini", names);
 	int status = LAB_GOOD;
 
 	if (count == 0) {
@@ -286,7 +258,7 @@ static int print_machine_list(void)
 			status = LAB_USAGE;
 		lab_machine_free(machine);
 	}
-	free_names(names, count);
+	data_names_free(names, count);
 	return status;
 }
 
@@ -316,11 +288,11 @@ static int command_machines(const struct command_line *line)
 	return status;
 }
 
-/* --- bench --------------------------------------------------------------------------------------------------- */
+/* --- bench --- */
 
 static int command_bench(const struct command_line *line)
 {
-	static const char *const names[] = { "sim" };
+	static const char *const names[] = {"sim"};
 
 	for (size_t i = 0; i < line->argument_count; i++) {
 		const char *nearest = lab_nearest(line->arguments[i], names, 1);

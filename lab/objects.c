@@ -43,14 +43,15 @@ struct lab_map *lab_find_map(struct lab_process *process, const char *name)
 	return map;
 }
 
-/* --- Arguments --------------------------------------------------------------------------------------------- */
+/* --- Arguments ------------------------------------------------------------------------ */
 
 static struct lab_place place_of(const struct lab_statement *s, const char *name)
 {
 	return lab_argument(s, name)->place;
 }
 
-struct lab_mount *lab_mount_argument(struct lab_run *run, const struct lab_statement *s, const char *name)
+struct lab_mount *lab_mount_argument(struct lab_run *run, const struct lab_statement *s,
+				     const char *name)
 {
 	const char *text = lab_text(run, s, name);
 	struct lab_mount *mount = text ? lab_find_mount(run, text) : NULL;
@@ -58,11 +59,13 @@ struct lab_mount *lab_mount_argument(struct lab_run *run, const struct lab_state
 	if (mount && mount->fs)
 		return mount;
 	if (text)
-		lab_raise(run, place_of(s, name), 0, "no file system is mounted as '%s' here", text);
+		lab_raise(run, place_of(s, name), 0, "no file system is mounted as '%s' here",
+			  text);
 	return NULL;
 }
 
-struct lab_file *lab_file_argument(struct lab_run *run, const struct lab_statement *s, const char *name)
+struct lab_file *lab_file_argument(struct lab_run *run, const struct lab_statement *s,
+				   const char *name)
 {
 	const char *text = lab_text(run, s, name);
 	struct lab_file *file = text ? lab_find_file(run, text) : NULL;
@@ -74,7 +77,8 @@ struct lab_file *lab_file_argument(struct lab_run *run, const struct lab_stateme
 	return NULL;
 }
 
-struct lab_process *lab_process_argument(struct lab_run *run, const struct lab_statement *s, const char *name)
+struct lab_process *lab_process_argument(struct lab_run *run, const struct lab_statement *s,
+					 const char *name)
 {
 	const char *text = lab_text(run, s, name);
 	struct lab_process *process = text ? lab_find_process(run, text) : NULL;
@@ -89,19 +93,22 @@ struct lab_process *lab_current(struct lab_run *run, const struct lab_statement 
 	struct lab_process *process = run->current[sim_cpu(run->world->sim)];
 
 	if (!process)
-		lab_raise(run, s->place, 0, "no process runs on CPU %u; expected 'process NAME' or 'use NAME' before",
+		lab_raise(run, s->place, 0,
+			  "no process runs on CPU %u; expected 'process NAME' or 'use NAME' before",
 			  sim_cpu(run->world->sim));
 	return process;
 }
 
-struct lab_map *lab_map_argument(struct lab_run *run, const struct lab_statement *s, const char *name)
+struct lab_map *lab_map_argument(struct lab_run *run, const struct lab_statement *s,
+				 const char *name)
 {
 	struct lab_process *process = lab_current(run, s);
 	const char *text = process ? lab_text(run, s, name) : NULL;
 	struct lab_map *map = text ? lab_find_map(process, text) : NULL;
 
 	if (text && !map)
-		lab_raise(run, place_of(s, name), 0, "process %s has not mapped '%s' here", process->name, text);
+		lab_raise(run, place_of(s, name), 0, "process %s has not mapped '%s' here",
+			  process->name, text);
 	return map;
 }
 
@@ -113,8 +120,8 @@ uint64_t lab_file_bytes(const struct lab_file *file)
 	return stat.bytes;
 }
 
-bool lab_map_range(struct lab_run *run, const struct lab_statement *s, const struct lab_map *map, bool beyond,
-		   uint64_t *at, uint64_t *bytes)
+bool lab_map_range(struct lab_run *run, const struct lab_statement *s, const struct lab_map *map,
+		   bool beyond, uint64_t *at, uint64_t *bytes)
 {
 	const struct lab_value *value;
 
@@ -122,8 +129,10 @@ bool lab_map_range(struct lab_run *run, const struct lab_statement *s, const str
 	if (!lab_whole(run, s, "at", at))
 		return false;
 	if (*at >= map->bytes && !beyond)
-		return lab_raise(run, place_of(s, "at"), 0, "at=%llu lies beyond %s, which has %llu bytes",
-				 (unsigned long long)*at, map->name, (unsigned long long)map->bytes);
+		return lab_raise(run, place_of(s, "at"), 0,
+				 "at=%llu lies beyond %s, which has %llu bytes",
+				 (unsigned long long)*at, map->name,
+				 (unsigned long long)map->bytes);
 	*bytes = *at < map->bytes ? map->bytes - *at : 0;
 	value = lab_argument(s, "size");
 	if (!lab_whole(run, s, "size", bytes))
@@ -131,12 +140,13 @@ bool lab_map_range(struct lab_run *run, const struct lab_statement *s, const str
 	if (!*bytes)
 		return lab_raise(run, value ? value->place : s->place, 0, "size must not be 0");
 	if (*bytes > map->bytes - *at && !beyond)
-		return lab_raise(run, value->place, 0, "the range ends beyond %s, which has %llu bytes", map->name,
+		return lab_raise(run, value->place, 0,
+				 "the range ends beyond %s, which has %llu bytes", map->name,
 				 (unsigned long long)map->bytes);
 	return true;
 }
 
-/* --- Ends ------------------------------------------------------------------------------------------------------ */
+/* --- Ends ----------------------------------------------------------------------------- */
 
 void lab_free_map(struct lab_map *map)
 {
@@ -209,10 +219,10 @@ void lab_free_objects(struct lab_run *run)
 	}
 }
 
-/* --- Verification --------------------------------------------------------------------------------------------- */
+/* --- Verification --------------------------------------------------------------------- */
 
-void lab_verify(struct lab_run *run, const struct lab_statement *s, struct lab_content *content, uint64_t at,
-		const void *got, size_t bytes, uint64_t limit, const char *what)
+void lab_verify(struct lab_run *run, const struct lab_statement *s, struct lab_content *content,
+		uint64_t at, const void *got, size_t bytes, uint64_t limit, const char *what)
 {
 	uint64_t known;
 	size_t differs;

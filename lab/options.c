@@ -1,9 +1,9 @@
 /*
  * Options: one table of argp for the help, one of which command takes which option.
  *
- * Nothing given is ever ignored: an option that the command has no use for is refused, as is one given twice
- * where only one can count. getopt's own message for an unknown option cannot name the nearest, so
- * long options are looked at before argp sees them.
+ * Nothing given is ever ignored: an option that the command has no use for is refused, as is one
+ * given twice where only one can count. getopt's own message for an unknown option cannot name the
+ * nearest, so long options are looked at before argp sees them.
  */
 #include <argp.h>
 #include <stdlib.h>
@@ -24,46 +24,47 @@ enum {
 };
 
 static const struct argp_option option_table[] = {
-	{ "machine", KEY_MACHINE, "NAME|FILE", 0, "Run on this machine instead of the script's", 1 },
-	{ "policy", KEY_POLICY, "QUESTION=ANSWER,...", 0,
-	  "Set policies; they win over the script's (may be repeated)", 1 },
-	{ "set", KEY_SET, "SECTION.KEY=VALUE", 0,
-	  "Override one figure of the machine, as in cost.l2_read=12 cycles (may be repeated)", 1 },
-	{ "json", KEY_JSON, "FILE|-", 0, "Write results as JSON to FILE, or (-) instead of the text", 1 },
-	{ "full", KEY_FULL, NULL, 0, "Run at the published sizes", 1 },
-	{ "jobs", KEY_JOBS, "N", 0, "Run N variants at once (default: one a CPU)", 1 },
-	{ "keys", KEY_KEYS, NULL, 0, "machines: list the keys of machine files instead", 2 },
-	{ 0 },
+	{"machine", KEY_MACHINE, "NAME|FILE", 0, "Run on this machine instead of the script's", 1},
+	{"policy", KEY_POLICY, "QUESTION=ANSWER,...", 0,
+	 "Set policies; they win over the script's (may be repeated)", 1},
+	{"set", KEY_SET, "SECTION.KEY=VALUE", 0,
+	 "Override one figure of the machine, as in cost.l2_read=12 cycles (may be repeated)", 1},
+	{"json", KEY_JSON, "FILE|-", 0, "Write results as JSON to FILE, or (-) instead of the text",
+	 1},
+	{"full", KEY_FULL, NULL, 0, "Run at the published sizes", 1},
+	{"jobs", KEY_JOBS, "N", 0, "Run N variants at once (default: one a CPU)", 1},
+	{"keys", KEY_KEYS, NULL, 0, "machines: list the keys of machine files instead", 2},
+	{0},
 };
 
 /* Options of `run`; of `machines`; `bench` has none. */
-static const char run_keys[] = { KEY_MACHINE, KEY_POLICY, KEY_SET, KEY_JSON, KEY_FULL, KEY_JOBS, 0 };
-static const char machines_keys[] = { KEY_KEYS, 0 };
+static const char run_keys[] = {KEY_MACHINE, KEY_POLICY, KEY_SET, KEY_JSON, KEY_FULL, KEY_JOBS, 0};
+static const char machines_keys[] = {KEY_KEYS, 0};
 
 static const struct {
 	const char *name;
 	enum lab_command command;
 	const char *keys;
 } commands[] = {
-	{ "run", LAB_COMMAND_RUN, run_keys },
-	{ "machines", LAB_COMMAND_MACHINES, machines_keys },
-	{ "bench", LAB_COMMAND_BENCH, "" },
+	{"run", LAB_COMMAND_RUN, run_keys},
+	{"machines", LAB_COMMAND_MACHINES, machines_keys},
+	{"bench", LAB_COMMAND_BENCH, ""},
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
 struct reading {
 	struct command_line *line;
-	size_t command;  /* index in commands; COMMANDS: none yet */
-	char given[32];  /* keys of the options seen, in order, each once */
+	size_t command; /* index in commands; COMMANDS: none yet */
+	char given[32]; /* keys of the options seen, in order, each once */
 	bool failed;
 };
 
-#define FAIL(reading, ...)                                        \
-	do {                                                      \
-		fprintf(stderr, "quire: " __VA_ARGS__);           \
-		fputs("; `quire --help` tells more\n", stderr);   \
-		(reading)->failed = true;                         \
+#define FAIL(reading, ...)                                      \
+	do {                                                    \
+		fprintf(stderr, "quire: " __VA_ARGS__);         \
+		fputs("; `quire --help` tells more\n", stderr); \
+		(reading)->failed = true;                       \
 	} while (0)
 
 static void unknown(struct reading *reading, const char *what, const char *name,
@@ -220,7 +221,8 @@ static error_t take(int key, char *value, struct argp_state *state)
 }
 
 static const char description[] =
-	"Runs workloads on simulated machines under one memory-management policy or another, and says "
+	"Runs workloads on simulated machines under one memory-management policy or another, and "
+	"says "
 	"which cache or TLB maintenance is missing, which is needless, and what each costs."
 	"\vCommands:\n"
 	"  run [EXPERIMENT|FILE]...  run experiments (all when none is named) or scripts\n"
@@ -232,13 +234,13 @@ static const char description[] =
 	"\n"
 	"Environment: QUIRE_DATA names the directory that holds machines/ and experiments/.";
 
-static const struct argp argp = { option_table, take, "COMMAND [ARGUMENT...]", description,
-				  NULL,		NULL, NULL };
+static const struct argp argp = {option_table, take, "COMMAND [ARGUMENT...]", description, NULL,
+				 NULL,         NULL};
 
 /* Long options that argp would refuse without naming the nearest. */
 static void check_options(struct reading *reading, int argc, char **argv)
 {
-	const char *names[16] = { "help", "usage", "version" };
+	const char *names[16] = {"help", "usage", "version"};
 	size_t count = 3;
 
 	for (size_t i = 0; option_table[i].name; i++)
@@ -250,7 +252,8 @@ static void check_options(struct reading *reading, int argc, char **argv)
 
 		if (strncmp(argv[i], "--", 2) != 0)
 			continue;
-		snprintf(name, sizeof(name), "%.*s", (int)(length < 60 ? length - 2 : 58), argv[i] + 2);
+		snprintf(name, sizeof(name), "%.*s", (int)(length < 60 ? length - 2 : 58),
+			 argv[i] + 2);
 		for (size_t j = 0; j < count; j++)
 			known |= length > 2 && strncmp(names[j], name, length - 2) == 0;
 		if (!known)
@@ -271,9 +274,9 @@ static void check_use(struct reading *reading)
 
 bool command_line_read(struct command_line *line, int argc, char **argv)
 {
-	struct reading reading = { .line = line, .command = COMMANDS };
+	struct reading reading = {.line = line, .command = COMMANDS};
 
-	*line = (struct command_line){ 0 };
+	*line = (struct command_line){0};
 	line->arguments = calloc((size_t)argc + 1, sizeof(*line->arguments));
 	argp_err_exit_status = LAB_USAGE;
 	if (!line->arguments)

@@ -23,8 +23,8 @@ struct command_line {
 };
 
 /*
- * Reads the command line. false after a message: the exit status is LAB_USAGE. --help and --version end the
- * program here.
+ * Reads the command line. false after a message: the exit status is LAB_USAGE. --help and --version
+ * end the program here.
  */
 bool command_line_read(struct command_line *line, int argc, char **argv);
 void command_line_free(struct command_line *line);

@@ -57,7 +57,7 @@ bool output_open(struct output *output, const char *path)
 {
 	struct stat status;
 
-	*output = (struct output){ 0 };
+	*output = (struct output){0};
 	if (strcmp(path, "-") == 0) {
 		output->to = stdout;
 		return true;
@@ -102,5 +102,5 @@ void output_drop(struct output *output)
 		unlink(output->temporary);
 	free(output->temporary);
 	free(output->final);
-	*output = (struct output){ 0 };
+	*output = (struct output){0};
 }

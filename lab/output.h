@@ -8,13 +8,15 @@
 
 struct output {
 	FILE *to;
-	char *final;     /* the name it will have; NULL: written directly (a pipe, a device, standard output) */
+	char *final; /* the name it will have; NULL: written directly (a pipe, a device, standard
+			output) */
 	char *temporary; /* the name it has until then */
 };
 
 /*
- * Opens `path` ("-": standard output) before anything is run, so that a place that cannot be written to is known
- * at once. false after an error message. Nothing of an existing file changes before output_finish.
+ * Opens `path` ("-": standard output) before anything is run, so that a place that cannot be
+ * written to is known at once. false after an error message. Nothing of an existing file changes
+ * before output_finish.
  */
 bool output_open(struct output *output, const char *path);
 /* Gives it its name; false after an error message, when nothing is left. */

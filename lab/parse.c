@@ -1,8 +1,8 @@
 /*
  * The parser of scripts: text into statements, each checked against its rule of the grammar.
  *
- * It goes on after an error, so that one run tells about all of them. A value with a $ in it is known only when
- * the statement runs; every other word, number and name is checked here.
+ * It goes on after an error, so that one run tells about all of them. A value with a $ in it is
+ * known only when the statement runs; every other word, number and name is checked here.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -10,13 +10,13 @@
 
 #include "lab/script.h"
 
-#define BLOCKS_MAX 32
+#define BLOCKS_MAX     32
 #define NAME_MAX_BYTES 48
 
 static bool parse_statements(struct lab_cursor *cursor, unsigned depth, struct lab_place open,
 			     struct lab_statement **first);
 
-/* --- Values --------------------------------------------------------------------------------------------- */
+/* --- Values --------------------------------------------------------------------------- */
 
 static bool is_number(enum lab_argument_type type)
 {
@@ -44,8 +44,8 @@ static struct lab_expression *parse_value(struct lab_cursor *cursor, const struc
 	return e;
 }
 
-static const char *no_variable(void *context, const char *name, struct lab_number *number, char *message,
-			       size_t bytes)
+static const char *no_variable(void *context, const char *name, struct lab_number *number,
+			       char *message, size_t bytes)
 {
 	(void)context;
 	(void)name;
@@ -55,8 +55,8 @@ static const char *no_variable(void *context, const char *name, struct lab_numbe
 	return "not a constant";
 }
 
-static const char *no_call(void *context, const char *name, const char *argument, struct lab_number *number,
-			   char *message, size_t bytes)
+static const char *no_call(void *context, const char *name, const char *argument,
+			   struct lab_number *number, char *message, size_t bytes)
 {
 	(void)argument;
 	return no_variable(context, name, number, message, bytes);
@@ -68,24 +68,27 @@ const char *lab_number_check(enum lab_argument_type type, struct lab_number numb
 	bool whole = number.value == (double)(int64_t)number.value;
 
 	if (type == LAB_ARG_DURATION)
-		return (number.time == 1 && number.bytes == 0 && number.value >= 0) ?
-			       NULL : "expected a time, as in 1s or 20ms";
+		return (number.time == 1 && number.bytes == 0 && number.value >= 0)
+			       ? NULL
+			       : "expected a time, as in 1s or 20ms";
 	if (number.time)
 		return "expected no time";
 	if (type == LAB_ARG_BYTES)
 		return whole && number.value >= 0 && number.bytes <= 1 && number.bytes >= 0 &&
-				       number.value <= 0x1p53 ?
-			       NULL : "expected a size of whole bytes, as in 4096 or 128K";
+				       number.value <= 0x1p53
+			       ? NULL
+			       : "expected a size of whole bytes, as in 4096 or 128K";
 	if (type == LAB_ARG_SECONDS)
 		return whole && !number.bytes ? NULL : "expected whole seconds, as in 5";
-	return whole && !number.bytes && number.value >= 0 && number.value <= 0x1p53 ?
-		       NULL : "expected a whole number from 0 to 2^53";
+	return whole && !number.bytes && number.value >= 0 && number.value <= 0x1p53
+		       ? NULL
+		       : "expected a whole number from 0 to 2^53";
 }
 
 static bool check_constant(struct lab_cursor *cursor, const struct lab_argument *argument,
 			   struct lab_value *value)
 {
-	struct lab_scope scope = { NULL, no_variable, no_call };
+	struct lab_scope scope = {NULL, no_variable, no_call};
 	char message[LAB_MESSAGE_BYTES];
 	struct lab_number number;
 	struct lab_place place;
@@ -126,9 +129,9 @@ static bool check_word(struct lab_cursor *cursor, const struct lab_argument *arg
 		snprintf(list + strlen(list), sizeof(list) - strlen(list), " %s", *w);
 	}
 	nearest = lab_nearest(value->text, argument->words, count_words(argument->words));
-	lab_cursor_error(cursor, value->place, "%s cannot be '%s'%s%s%s, expected one of:%s", argument->name,
-			 value->text, nearest ? ", did you mean '" : "", nearest ? nearest : "",
-			 nearest ? "'?" : "", list);
+	lab_cursor_error(cursor, value->place, "%s cannot be '%s'%s%s%s (expected one of:%s)",
+			 argument->name, value->text, nearest ? ", did you mean '" : "",
+			 nearest ? nearest : "", nearest ? "'?" : "", list);
 	return false;
 }
 
@@ -142,8 +145,8 @@ static bool check_name(struct lab_cursor *cursor, const struct lab_value *value)
 	if (!*bad && length && length <= NAME_MAX_BYTES)
 		return true;
 	lab_cursor_error(cursor, value->place,
-			 "'%s' is no name, expected up to %d letters, digits, '-', '_' or '.'", value->text,
-			 NAME_MAX_BYTES);
+			 "'%s' is no name, expected up to %d letters, digits, '-', '_' or '.'",
+			 value->text, NAME_MAX_BYTES);
 	return false;
 }
 
@@ -168,7 +171,7 @@ static bool take_value(struct lab_cursor *cursor, const struct lab_argument *arg
 	return true;
 }
 
-/* --- Words of a statement ------------------------------------------------------------------------------- */
+/* --- Words of a statement ------------------------------------------------------------- */
 
 static int find_flag(const struct lab_rule *rule, const char *word)
 {
@@ -179,7 +182,8 @@ static int find_flag(const struct lab_rule *rule, const char *word)
 	return -1;
 }
 
-static bool take_key(struct lab_cursor *cursor, struct lab_statement *statement, const struct lab_word *word)
+static bool take_key(struct lab_cursor *cursor, struct lab_statement *statement,
+		     const struct lab_word *word)
 {
 	const struct lab_argument *a = statement->rule->arguments;
 	const char *names[LAB_ARGUMENTS_MAX];
@@ -194,9 +198,9 @@ static bool take_key(struct lab_cursor *cursor, struct lab_statement *statement,
 		names[count++] = a[i].name;
 	}
 	nearest = lab_nearest(word->key, names, count);
-	lab_cursor_error(cursor, word->place, "%s takes no '%s='%s%s%s; expected: %s", statement->rule->word,
-			 word->key, nearest ? ", did you mean '" : "", nearest ? nearest : "",
-			 nearest ? "'?" : "", statement->rule->usage);
+	lab_cursor_error(cursor, word->place, "%s takes no '%s='%s%s%s (expected: %s)",
+			 statement->rule->word, word->key, nearest ? ", did you mean '" : "",
+			 nearest ? nearest : "", nearest ? "'?" : "", statement->rule->usage);
 	return false;
 }
 
@@ -215,15 +219,17 @@ static bool unexpected(struct lab_cursor *cursor, const struct lab_statement *st
 		       const struct lab_word *word)
 {
 	const struct lab_rule *rule = statement->rule;
-	const char *nearest = rule->flags ? lab_nearest(word->text, rule->flags, count_words(rule->flags)) : NULL;
+	const char *nearest =
+		rule->flags ? lab_nearest(word->text, rule->flags, count_words(rule->flags)) : NULL;
 
-	lab_cursor_error(cursor, word->place, "unexpected '%s'%s%s%s; expected: %s", word->text,
-			 nearest ? ", did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "",
-			 rule->usage);
+	lab_cursor_error(cursor, word->place, "unexpected '%s'%s%s%s (expected: %s)", word->text,
+			 nearest ? ", did you mean '" : "", nearest ? nearest : "",
+			 nearest ? "'?" : "", rule->usage);
 	return false;
 }
 
-static bool take_plain(struct lab_cursor *cursor, struct lab_statement *statement, const struct lab_word *word)
+static bool take_plain(struct lab_cursor *cursor, struct lab_statement *statement,
+		       const struct lab_word *word)
 {
 	const struct lab_argument *a = statement->rule->arguments;
 	int i = next_by_place(statement, true);
@@ -244,13 +250,15 @@ static bool take_plain(struct lab_cursor *cursor, struct lab_statement *statemen
 	return take_value(cursor, &a[i], word, &statement->values[i]);
 }
 
-static bool take_pair(struct lab_cursor *cursor, struct lab_statement *statement, const struct lab_word *word)
+static bool take_pair(struct lab_cursor *cursor, struct lab_statement *statement,
+		      const struct lab_word *word)
 {
 	struct lab_pair *pairs;
 
 	if (!word->key) {
-		lab_cursor_error(cursor, word->place, "unexpected '%s', expected key=value; expected: %s",
-				 word->text, statement->rule->usage);
+		lab_cursor_error(cursor, word->place,
+				 "unexpected '%s', expected key=value; expected: %s", word->text,
+				 statement->rule->usage);
 		return false;
 	}
 	for (size_t i = 0; i < statement->pair_count; i++)
@@ -262,7 +270,7 @@ static bool take_pair(struct lab_cursor *cursor, struct lab_statement *statement
 	if (statement->pair_count)
 		memcpy(pairs, statement->pairs, statement->pair_count * sizeof(*pairs));
 	pairs[statement->pair_count++] =
-		(struct lab_pair){ word->place, word->value_place, word->key, word->text };
+		(struct lab_pair){word->place, word->value_place, word->key, word->text};
 	statement->pairs = pairs;
 	return true;
 }
@@ -274,8 +282,8 @@ static bool check_required(struct lab_cursor *cursor, const struct lab_statement
 	for (size_t i = 0; a[i].type; i++)
 		if (a[i].required && !statement->values[i].given) {
 			lab_cursor_error(cursor, lab_cursor_place(cursor, cursor->at),
-					 "%s needs %s%s; expected: %s", statement->rule->word, a[i].name,
-					 a[i].key ? "=" : "", statement->rule->usage);
+					 "%s needs %s%s; expected: %s", statement->rule->word,
+					 a[i].name, a[i].key ? "=" : "", statement->rule->usage);
 			return false;
 		}
 	return true;
@@ -296,8 +304,8 @@ static bool parse_words(struct lab_cursor *cursor, struct lab_statement *stateme
 		if (pairs && next_by_place(statement, true) < 0) {
 			if (!take_pair(cursor, statement, &word))
 				return false;
-		} else if (word.key ? !take_key(cursor, statement, &word) :
-				      !take_plain(cursor, statement, &word)) {
+		} else if (word.key ? !take_key(cursor, statement, &word)
+				    : !take_plain(cursor, statement, &word)) {
 			return false;
 		}
 	}
@@ -339,8 +347,8 @@ static bool parse_tail(struct lab_cursor *cursor, struct lab_statement *statemen
 		return false;
 	case LAB_TAIL_ASSIGN:
 		if (*cursor->at != '=') {
-			lab_cursor_error(cursor, lab_cursor_place(cursor, cursor->at), "expected = ; expected: %s",
-					 statement->rule->usage);
+			lab_cursor_error(cursor, lab_cursor_place(cursor, cursor->at),
+					 "expected = as in: %s", statement->rule->usage);
 			return false;
 		}
 		cursor->at++;
@@ -354,7 +362,7 @@ static bool parse_tail(struct lab_cursor *cursor, struct lab_statement *statemen
 	}
 }
 
-/* --- Statements ----------------------------------------------------------------------------------------- */
+/* --- Statements ----------------------------------------------------------------------- */
 
 static bool parse_block(struct lab_cursor *cursor, struct lab_statement *statement, unsigned depth)
 {
@@ -363,7 +371,7 @@ static bool parse_block(struct lab_cursor *cursor, struct lab_statement *stateme
 	lab_cursor_blanks(cursor);
 	open = lab_cursor_place(cursor, cursor->at);
 	if (*cursor->at != '{') {
-		lab_cursor_error(cursor, open, "expected { ; expected: %s", statement->rule->usage);
+		lab_cursor_error(cursor, open, "expected { as in: %s", statement->rule->usage);
 		return false;
 	}
 	if (depth == BLOCKS_MAX) {
@@ -375,27 +383,31 @@ static bool parse_block(struct lab_cursor *cursor, struct lab_statement *stateme
 }
 
 /* After a statement only the end of its line or of its block may come. */
-static bool check_end(struct lab_cursor *cursor, const struct lab_statement *statement, unsigned depth)
+static bool check_end(struct lab_cursor *cursor, const struct lab_statement *statement,
+		      unsigned depth)
 {
 	if (lab_cursor_ends(cursor) && *cursor->at != '{' && (*cursor->at != '}' || depth))
 		return true;
-	lab_cursor_error(cursor, lab_cursor_place(cursor, cursor->at), "unexpected '%c'; expected: %s",
-			 *cursor->at, statement->rule->usage);
+	lab_cursor_error(cursor, lab_cursor_place(cursor, cursor->at),
+			 "unexpected '%c'; expected: %s", *cursor->at, statement->rule->usage);
 	return false;
 }
 
-static const struct lab_rule *find_rule(struct lab_cursor *cursor, const struct lab_word *word, unsigned depth)
+static const struct lab_rule *find_rule(struct lab_cursor *cursor, const struct lab_word *word,
+					unsigned depth)
 {
 	const char *nearest = NULL;
 	const struct lab_rule *rule = word->key ? NULL : lab_rule_find(word->text, &nearest);
 
 	if (rule && rule->header && depth) {
-		lab_cursor_error(cursor, word->place, "%s stands outside of blocks only", rule->word);
+		lab_cursor_error(cursor, word->place, "%s stands outside of blocks only",
+				 rule->word);
 		return NULL;
 	}
 	if (!rule)
 		lab_cursor_error(cursor, word->place, "unknown statement '%s'%s%s%s",
-				 word->key ? word->key : word->text, nearest ? ", did you mean '" : "",
+				 word->key ? word->key : word->text,
+				 nearest ? ", did you mean '" : "",
 				 nearest ? nearest : ", expected one of docs/scripts.md",
 				 nearest ? "'?" : "");
 	return rule;
@@ -411,7 +423,7 @@ static bool parse_in(struct lab_cursor *cursor, struct lab_value *in)
 				 "expected the labels of variants after 'in', with commas");
 		return false;
 	}
-	*in = (struct lab_value){ .given = true, .place = word.place, .text = word.text };
+	*in = (struct lab_value){.given = true, .place = word.place, .text = word.text};
 	return true;
 }
 
@@ -437,11 +449,12 @@ static struct lab_statement *parse_statement(struct lab_cursor *cursor, unsigned
 	if (!statement->rule)
 		return NULL;
 	if (statement->in.given && statement->rule->header) {
-		lab_cursor_error(cursor, word.place, "%s holds for all variants, expected no 'in'", word.text);
+		lab_cursor_error(cursor, word.place, "%s holds for all variants, expected no 'in'",
+				 word.text);
 		return NULL;
 	}
-	if (statement->rule->tail != LAB_TAIL_TEXT && statement->rule->tail != LAB_TAIL_COMPARISON &&
-	    !parse_words(cursor, statement))
+	if (statement->rule->tail != LAB_TAIL_TEXT &&
+	    statement->rule->tail != LAB_TAIL_COMPARISON && !parse_words(cursor, statement))
 		return NULL;
 	if (!parse_tail(cursor, statement))
 		return NULL;
@@ -450,7 +463,8 @@ static struct lab_statement *parse_statement(struct lab_cursor *cursor, unsigned
 	return check_end(cursor, statement, depth) ? statement : NULL;
 }
 
-/* After an error: the rest of the line, and of the block that it opens, so that one error is told once. */
+/* After an error: the rest of the line, and of the block that it opens, so that one error is told
+ * once. */
 static void skip_statement(struct lab_cursor *cursor)
 {
 	unsigned depth = 0;
@@ -479,7 +493,8 @@ static bool parse_statements(struct lab_cursor *cursor, unsigned depth, struct l
 		lab_cursor_blanks(cursor);
 		if (*cursor->at == '\0') {
 			if (depth)
-				lab_cursor_error(cursor, open, "the block is not closed, expected }");
+				lab_cursor_error(cursor, open,
+						 "the block is not closed, expected }");
 			return depth == 0;
 		}
 		if (*cursor->at == '\n') {
@@ -512,6 +527,6 @@ bool lab_script_parse(FILE *errors, struct lab_script *script)
 		.line = 1,
 	};
 
-	parse_statements(&cursor, 0, (struct lab_place){ 0 }, &script->statements);
+	parse_statements(&cursor, 0, (struct lab_place){0}, &script->statements);
 	return cursor.error_count == 0;
 }

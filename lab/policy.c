@@ -9,29 +9,26 @@
 
 #include "lab/lab.h"
 
-#define ANSWERS_MAX 5
-#define FAULT_AROUND "fault_around"
+#define ANSWERS_MAX      5
+#define FAULT_AROUND     "fault_around"
 #define FAULT_AROUND_MAX 512
 
 struct question {
 	const char *name;
-	size_t offset; /* of its enum in struct quire_policy */
+	size_t offset;                    /* of its enum in struct quire_policy */
 	const char *answers[ANSWERS_MAX]; /* in the order of the enum */
 	size_t count;
 };
 
 static const struct question questions[] = {
-	{ "coherence", offsetof(struct quire_policy, coherence), { "eager", "mapping", "page" }, 3 },
-	{ "pte_clean", offsetof(struct quire_policy, pte_clean), { "always", "detect" }, 2 },
-	{ "flush_range",
-	  offsetof(struct quire_policy, flush_range),
-	  { "line", "whole", "fixed", "calibrated", "calibrated-split" },
-	  5 },
-	{ "tmpfs_clear", offsetof(struct quire_policy, tmpfs_clear), { "first", "ends" }, 2 },
-	{ "file_times",
-	  offsetof(struct quire_policy, file_times),
-	  { "never", "fault", "subtree" },
-	  3 },
+	{"coherence", offsetof(struct quire_policy, coherence), {"eager", "mapping", "page"}, 3},
+	{"pte_clean", offsetof(struct quire_policy, pte_clean), {"always", "detect"}, 2},
+	{"flush_range",
+	 offsetof(struct quire_policy, flush_range),
+	 {"line", "whole", "fixed", "calibrated", "calibrated-split"},
+	 5},
+	{"tmpfs_clear", offsetof(struct quire_policy, tmpfs_clear), {"first", "ends"}, 2},
+	{"file_times", offsetof(struct quire_policy, file_times), {"never", "fault", "subtree"}, 3},
 };
 
 #define QUESTIONS (sizeof(questions) / sizeof(questions[0]))
@@ -78,8 +75,8 @@ static const char *no_question(const char *name, char *message, size_t bytes)
 		snprintf(message + used, bytes - (size_t)used, ", did you mean '%s'?", nearest);
 	else
 		snprintf(message + used, bytes - (size_t)used,
-			 ", expected coherence, pte_clean, flush_range, tmpfs_clear, file_times or "
-			 FAULT_AROUND);
+			 ", expected coherence, pte_clean, flush_range, tmpfs_clear, file_times "
+			 "or " FAULT_AROUND);
 	return message;
 }
 
@@ -90,7 +87,8 @@ static const char *no_answer(const struct question *question, const char *name, 
 	int used = snprintf(message, bytes, "%s has no answer '%.60s', ", question->name, name);
 
 	if (nearest)
-		used += snprintf(message + used, bytes - (size_t)used, "did you mean '%s'? ", nearest);
+		used += snprintf(message + used, bytes - (size_t)used, "did you mean '%s'? ",
+				 nearest);
 	used += snprintf(message + used, bytes - (size_t)used, "(expected");
 	for (size_t i = 0; i < question->count && (size_t)used < bytes; i++)
 		used += snprintf(message + used, bytes - (size_t)used, "%s %s%s", i ? "," : "",
@@ -108,7 +106,8 @@ static const char *set_fixed(struct quire_policy *policy, const char *size, char
 
 	if (!lab_parse_size(size, &threshold) || threshold == 0 || threshold > SIZE_MAX) {
 		snprintf(message, bytes,
-			 "flush_range=fixed needs a size above 0, as in fixed:512K, not '%.60s'", size);
+			 "flush_range=fixed needs a size above 0, as in fixed:512K, not '%.60s'",
+			 size);
 		return message;
 	}
 	policy->flush_range = QUIRE_FLUSH_FIXED;
@@ -164,7 +163,8 @@ void lab_policy_print(const struct quire_policy *policy, char *text, size_t byte
 
 		used += (size_t)snprintf(text + used, bytes - used, "%s%s=%s", i ? "," : "",
 					 question->name,
-					 answer < question->count ? question->answers[answer] : "?");
+					 answer < question->count ? question->answers[answer]
+								  : "?");
 		if (question->offset == offsetof(struct quire_policy, flush_range) &&
 		    answer == QUIRE_FLUSH_FIXED && used < bytes)
 			used += (size_t)snprintf(text + used, bytes - used, ":%zu",

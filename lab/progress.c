@@ -34,18 +34,10 @@ static void update(void *context, const char *experiment, const char *label, uns
 	shown = true;
 }
 
-static void no_update(void *context, const char *experiment, const char *label, unsigned percent)
-{
-	(void)context;
-	(void)experiment;
-	(void)label;
-	(void)percent;
-}
-
 void progress_begin(struct lab_progress *progress)
 {
 	progress->context = NULL;
-	progress->update = isatty(STDERR_FILENO) ? update : no_update;
+	progress->update = isatty(STDERR_FILENO) ? update : NULL;
 	progress->stop = &stop;
 }
 
@@ -59,7 +51,7 @@ void progress_clear(void)
 
 void progress_catch_interrupt(struct lab_progress *progress, const char *unfinished)
 {
-	struct sigaction action = { .sa_handler = interrupt, .sa_flags = SA_RESTART };
+	struct sigaction action = {.sa_handler = interrupt, .sa_flags = SA_RESTART};
 
 	unfinished_file = unfinished;
 	progress->stop = &stop;

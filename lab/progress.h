@@ -12,8 +12,8 @@ void progress_begin(struct lab_progress *progress);
 void progress_clear(void);
 
 /*
- * From now on Ctrl-C asks the run to end: progress->stop is set. A second one ends the program at once, after
- * removing `unfinished` (NULL: nothing), a file that must not be left behind.
+ * From now on Ctrl-C asks the run to end: progress->stop is set. A second one ends the program at
+ * once, after removing `unfinished` (NULL: nothing), a file that must not be left behind.
  */
 void progress_catch_interrupt(struct lab_progress *progress, const char *unfinished);
 bool progress_interrupted(void);

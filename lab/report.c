@@ -1,10 +1,10 @@
 /*
  * Reports for people: what an experiment measured, what its maintenance cost, what went wrong.
  *
- * The order is always the same: what ran, the figures beside the published ones, maintenance by call site, then
- * faults in the manner of the sanitizers (a first line that names fault, parties and place, and no address, so
- * that it can be searched for and counted), and one summary line. Tables are aligned by a first pass over
- * their cells.
+ * The order is always the same: what ran, the figures beside the published ones, maintenance by
+ * call site, then faults in the manner of the sanitizers (a first line that names fault, parties
+ * and place, and no address, so that it can be searched for and counted), and one summary line.
+ * Tables are aligned by a first pass over their cells.
  */
 #include <math.h>
 #include <stdarg.h>
@@ -14,10 +14,10 @@
 #include "lab/lab.h"
 #include "lab/violation.h"
 
-#define CELL_BYTES 96
+#define CELL_BYTES  96
 #define COLUMNS_MAX 40
 
-/* --- Numbers ------------------------------------------------------------------------------------------- */
+/* --- Numbers --- */
 
 /* Puts commas between groups of three digits of the whole part of a printed number. */
 static void group(char *number, size_t bytes)
@@ -59,17 +59,18 @@ static void print_number(char *text, size_t bytes, double value, int decimals)
 	group(text, bytes);
 }
 
-/* Decimals that leave four significant digits, for figures that nothing published sets a pattern for. */
+/* Decimals that leave four significant digits, for figures that nothing published sets a pattern
+ * for. */
 static int decimals_for(double value)
 {
 	double size = fabs(value);
 
-	return value == floor(value) && size < 1e15 ? 0 :
-	       size >= 1000			    ? 0 :
-	       size >= 100			    ? 1 :
-	       size >= 10			    ? 2 :
-	       size >= 1			    ? 3 :
-						      4;
+	return value == floor(value) && size < 1e15 ? 0
+	       : size >= 1000                       ? 0
+	       : size >= 100                        ? 1
+	       : size >= 10                         ? 2
+	       : size >= 1                          ? 3
+						    : 4;
 }
 
 static void print_count(char *text, size_t bytes, uint64_t value)
@@ -78,7 +79,7 @@ static void print_count(char *text, size_t bytes, uint64_t value)
 	group(text, bytes);
 }
 
-/* --- Tables -------------------------------------------------------------------------------------------- */
+/* --- Tables --- */
 
 /* Cells in rows; column 0 to `left` - 1 are aligned left, the others right. */
 struct table {
@@ -89,7 +90,7 @@ struct table {
 /* A new row; NULL: no memory, the table ends there. */
 static char (*add_row(struct table *table))[CELL_BYTES]
 {
-	char (*row)[CELL_BYTES];
+	char(*row)[CELL_BYTES];
 
 	if (table->rows == table->room) {
 		size_t room = table->room ? table->room * 2 : 32;
@@ -164,9 +165,9 @@ static void print_table(FILE *to, struct table *table)
 	table->cells = NULL;
 }
 
-/* --- Measures ------------------------------------------------------------------------------------------ */
+/* --- Measures --- */
 
-#define MEASURE_COLUMNS 4 /* published, model, ratio, basis */
+#define MEASURE_COLUMNS  4 /* published, model, ratio, basis */
 #define VARIANTS_A_BLOCK 2 /* so that a line fits a terminal */
 
 static const struct lab_measure *find_measure(const struct lab_variant *variant,
@@ -191,8 +192,8 @@ static bool seen_before(const struct lab_variant *variants, size_t count,
 
 static void measure_cells(char (*row)[CELL_BYTES], const struct lab_measure *measure)
 {
-	int decimals = measure->has_published ? decimals_of(measure->published) :
-						decimals_for(measure->model);
+	int decimals = measure->has_published ? decimals_of(measure->published)
+					      : decimals_for(measure->model);
 
 	cell(row[0], "-");
 	if (measure->has_published)
@@ -207,7 +208,7 @@ static void measure_cells(char (*row)[CELL_BYTES], const struct lab_measure *mea
 static void measure_row(struct table *table, const struct lab_variant *variants, size_t count,
 			const struct lab_measure *like)
 {
-	char (*row)[CELL_BYTES] = add_row(table);
+	char(*row)[CELL_BYTES] = add_row(table);
 
 	if (!row)
 		return;
@@ -223,8 +224,8 @@ static void measure_row(struct table *table, const struct lab_variant *variants,
 
 static void measure_heads(struct table *table, size_t count)
 {
-	static const char *const heads[MEASURE_COLUMNS] = { "published", "model", "ratio", "basis" };
-	char (*row)[CELL_BYTES] = add_row(table);
+	static const char *const heads[MEASURE_COLUMNS] = {"published", "model", "ratio", "basis"};
+	char(*row)[CELL_BYTES] = add_row(table);
 
 	if (!row)
 		return;
@@ -258,7 +259,7 @@ static void group_line(FILE *to, const struct table *table, const struct lab_var
 
 static void report_measures_of(FILE *to, const struct lab_variant *variants, size_t count)
 {
-	struct table table = { .columns = 2 + count * MEASURE_COLUMNS, .left = 2 };
+	struct table table = {.columns = 2 + count * MEASURE_COLUMNS, .left = 2};
 
 	measure_heads(&table, count);
 	for (size_t i = 0; i < count; i++)
@@ -289,7 +290,7 @@ static void report_notes(FILE *to, const struct lab_variant *variants, size_t co
 		}
 }
 
-/* --- Times --------------------------------------------------------------------------------------------- */
+/* --- Times --- */
 
 static void times_cells(char (*row)[CELL_BYTES], const struct lab_times *times)
 {
@@ -304,10 +305,10 @@ static void times_cells(char (*row)[CELL_BYTES], const struct lab_times *times)
 
 static void report_times(FILE *to, const struct lab_variant *variant)
 {
-	static const char *const heads[] = { "step",  "mtime", "ctime", "atime",
-					     "mtime", "ctime", "atime", "" };
-	struct table table = { .columns = 8, .left = 1 };
-	char (*row)[CELL_BYTES] = variant->times_count ? add_row(&table) : NULL;
+	static const char *const heads[] = {"step",  "mtime", "ctime", "atime",
+					    "mtime", "ctime", "atime", ""};
+	struct table table = {.columns = 8, .left = 1};
+	char(*row)[CELL_BYTES] = variant->times_count ? add_row(&table) : NULL;
 
 	if (!row)
 		return;
@@ -324,7 +325,7 @@ static void report_times(FILE *to, const struct lab_variant *variant)
 	print_table(to, &table);
 }
 
-/* --- Maintenance ------------------------------------------------------------------------------------- */
+/* --- Maintenance --- */
 
 static const char *site_name(enum quire_site site)
 {
@@ -342,7 +343,7 @@ static int dearest_first(const void *a, const void *b)
 
 static void maintenance_row(struct table *table, const struct lab_maintenance *maintenance)
 {
-	char (*row)[CELL_BYTES] = add_row(table);
+	char(*row)[CELL_BYTES] = add_row(table);
 
 	if (!row)
 		return;
@@ -355,11 +356,11 @@ static void maintenance_row(struct table *table, const struct lab_maintenance *m
 
 static void report_maintenance(FILE *to, const struct lab_variant *variant)
 {
-	static const char *const heads[] = { "site", "operation", "count", "needless", "cycles" };
+	static const char *const heads[] = {"site", "operation", "count", "needless", "cycles"};
 	size_t count = variant->maintenance_count;
 	struct lab_maintenance *sorted = malloc((count ? count : 1) * sizeof(*sorted));
-	struct table table = { .columns = 5, .left = 2 };
-	char (*row)[CELL_BYTES] = sorted ? add_row(&table) : NULL;
+	struct table table = {.columns = 5, .left = 2};
+	char(*row)[CELL_BYTES] = sorted ? add_row(&table) : NULL;
 
 	fprintf(to, "\n  maintenance [%s]%s\n", variant->label, count ? "" : ": none");
 	if (row && count) {
@@ -375,7 +376,7 @@ static void report_maintenance(FILE *to, const struct lab_variant *variant)
 	free(sorted);
 }
 
-/* --- Faults -------------------------------------------------------------------------------------------- */
+/* --- Faults --- */
 
 static void first_line(FILE *to, bool colour, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -406,9 +407,10 @@ static void report_violation(FILE *to, const struct lab_experiment *experiment,
 			     const struct lab_violation *violation, bool colour)
 {
 	const struct sim_violation *sim = &violation->sim;
-	char line[200];
+	char line[200], policies[400];
 
 	violation_line(violation, experiment, variant, line, sizeof(line));
+	lab_policy_print(&variant->policies, policies, sizeof(policies));
 	first_line(to, colour, "%s", line);
 	fprintf(to, "  reader    %s of cpu %u, at %s:%u, physical address 0x%llx",
 		violation_observer(sim->observer), sim->cpu, experiment->file, violation->line,
@@ -423,7 +425,8 @@ static void report_violation(FILE *to, const struct lab_experiment *experiment,
 			violation_writer(sim->writer), sim->writer_cpu);
 	print_bytes(to, "expected", sim->expected, sim->bytes);
 	print_bytes(to, "got", sim->got, sim->bytes);
-	fprintf(to, "  again     quire run --policy %s %s\n", variant->policy, experiment->file);
+	fprintf(to, "  again     quire run --machine %s --policy %s %s\n", experiment->machine,
+		policies, experiment->file);
 }
 
 /* Has an earlier violation the same key? */
@@ -465,15 +468,15 @@ static void report_faults(FILE *to, const struct lab_experiment *experiment,
 
 static void report_needless(FILE *to, const struct lab_variant *variant)
 {
-	struct lab_maintenance worst = { .needless = 0 };
+	struct lab_maintenance worst = {.needless = 0};
 	uint64_t cycles = 0, total = 0;
 	char counted[40], wasted[40];
 
 	for (size_t i = 0; i < variant->maintenance_count; i++) {
 		const struct lab_maintenance *m = &variant->maintenance[i];
 		uint64_t share = m->count ? (uint64_t)((double)m->cycles * (double)m->needless /
-						       (double)m->count) :
-					    0;
+						       (double)m->count)
+					  : 0;
 
 		total += m->needless;
 		if (!worst.count || share > cycles) {
@@ -486,11 +489,12 @@ static void report_needless(FILE *to, const struct lab_variant *variant)
 	print_count(counted, sizeof(counted), worst.needless);
 	print_count(wasted, sizeof(wasted), cycles);
 	fprintf(to,
-		"\nNEEDLESS: %s by %s [%s]: %s operations found nothing to do, about %s cycles wasted\n",
+		"\nNEEDLESS: %s by %s [%s]: %s operations found nothing to do, about %s cycles "
+		"wasted\n",
 		sim_op_name(worst.op), site_name(worst.site), variant->label, counted, wasted);
 }
 
-/* --- Summary ------------------------------------------------------------------------------------------- */
+/* --- Summary --- */
 
 struct totals {
 	uint64_t variants, measures, expectations, failures, violations, bytes;
@@ -552,7 +556,7 @@ void lab_report(FILE *to, const struct lab_experiment *experiment, bool colour)
 {
 	const struct lab_variant *variants = experiment->variants;
 	size_t count = experiment->variant_count;
-	struct totals totals = { 0 };
+	struct totals totals = {0};
 
 	report_head(to, experiment, colour);
 	for (size_t i = 0; i < count; i += VARIANTS_A_BLOCK)
@@ -577,7 +581,7 @@ void lab_report_summary(FILE *to, struct lab_experiment *const *experiments, siz
 			bool colour)
 {
 	bool good = lab_verdict(experiments, count) == LAB_GOOD;
-	struct totals totals = { 0 };
+	struct totals totals = {0};
 	char what[60];
 
 	for (size_t i = 0; i < count; i++)
@@ -596,7 +600,7 @@ void lab_report_summary(FILE *to, struct lab_experiment *const *experiments, siz
 
 enum lab_exit lab_verdict(struct lab_experiment *const *experiments, size_t count)
 {
-	struct totals totals = { 0 };
+	struct totals totals = {0};
 
 	for (size_t i = 0; i < count; i++)
 		add_totals(&totals, experiments[i]);

@@ -63,7 +63,7 @@ struct lab_script *lab_script_load(FILE *errors, const char *path)
 	script->text = text;
 	script->path = lab_copy_text(path, strlen(path));
 	script->name = name_of(path);
-	script->source = (struct lab_source){ .file = script->path, .text = text, .bytes = bytes };
+	script->source = (struct lab_source){.file = script->path, .text = text, .bytes = bytes};
 	if (lab_script_parse(errors, script) && lab_script_check(errors, script))
 		return script;
 	lab_script_free(script);

@@ -7,7 +7,8 @@
  *   parse.c       text -> statements, every one checked against the table
  *   script.c      the whole: loading, names that must exist, variants
  *
- * Whatever can be known before the run is refused before the run. All records live in the script's arena.
+ * Whatever can be known before the run is refused before the run. All records live in the script's
+ * arena.
  */
 #ifndef LAB_SCRIPT_H
 #define LAB_SCRIPT_H
@@ -20,7 +21,7 @@ struct lab_place {
 	unsigned line, column;
 };
 
-/* --- Lexer ---------------------------------------------------------------------------------------- */
+/* --- Lexer ---------------------------------------------------------------------------- */
 
 /* Walks over one script. `at` never leaves the text; `\0` ends it. */
 struct lab_cursor {
@@ -38,9 +39,9 @@ struct lab_cursor {
 struct lab_word {
 	struct lab_place place; /* of the word */
 	struct lab_place value_place;
-	const char *key;        /* NULL: no key */
+	const char *key; /* NULL: no key */
 	const char *text;
-	const char *value_at;   /* where the text starts in the script */
+	const char *value_at; /* where the text starts in the script */
 	const char *value_end;
 	bool quoted;
 };
@@ -56,7 +57,7 @@ bool lab_cursor_word(struct lab_cursor *cursor, struct lab_word *word);
 /* All that is left of the line, without a comment. */
 const char *lab_cursor_rest(struct lab_cursor *cursor);
 
-/* --- Expressions ------------------------------------------------------------------------------------ */
+/* --- Expressions ---------------------------------------------------------------------- */
 
 /* What a number counts: powers of nanoseconds and of bytes. Plain numbers fit with anything. */
 struct lab_number {
@@ -69,8 +70,16 @@ enum lab_operator {
 	LAB_VARIABLE, /* $name */
 	LAB_CALL,     /* name, name(argument) */
 	LAB_NEGATE,
-	LAB_ADD, LAB_SUBTRACT, LAB_MULTIPLY, LAB_DIVIDE,
-	LAB_EQUAL, LAB_UNEQUAL, LAB_LESS, LAB_LESS_EQUAL, LAB_GREATER, LAB_GREATER_EQUAL,
+	LAB_ADD,
+	LAB_SUBTRACT,
+	LAB_MULTIPLY,
+	LAB_DIVIDE,
+	LAB_EQUAL,
+	LAB_UNEQUAL,
+	LAB_LESS,
+	LAB_LESS_EQUAL,
+	LAB_GREATER,
+	LAB_GREATER_EQUAL,
 };
 
 struct lab_expression {
@@ -82,18 +91,19 @@ struct lab_expression {
 	struct lab_expression *left, *right;
 };
 
-/* Where an expression gets its names from. Both give a message (static, or in `message`) or NULL. */
+/* Gives an expression its names. Both return a message (static, or in `message`) or NULL. */
 struct lab_scope {
 	void *context;
-	const char *(*variable)(void *context, const char *name, struct lab_number *number, char *message,
-				size_t bytes);
-	const char *(*call)(void *context, const char *name, const char *argument, struct lab_number *number,
-			    char *message, size_t bytes);
+	const char *(*variable)(void *context, const char *name, struct lab_number *number,
+				char *message, size_t bytes);
+	const char *(*call)(void *context, const char *name, const char *argument,
+			    struct lab_number *number, char *message, size_t bytes);
 };
 
 #define LAB_MESSAGE_BYTES 256
 
-/* At the cursor, as far as it goes. NULL after an error message. `comparison`: == and < are allowed. */
+/* At the cursor, as far as it goes. NULL after an error message. `comparison`: == and < are
+ * allowed. */
 struct lab_expression *lab_expression_parse(struct lab_cursor *cursor, bool comparison);
 /* Parses all of "text" of a variable; false: it is no number. */
 bool lab_number_parse(const char *text, struct lab_number *number);
@@ -106,29 +116,60 @@ const char *lab_operator_text(enum lab_operator operator);
 /* "4096", "2M", "5.25 ms": as a person would write it. */
 void lab_number_print(struct lab_number number, char *text, size_t bytes);
 
-/* --- Grammar ------------------------------------------------------------------------------------------ */
+/* --- Grammar -------------------------------------------------------------------------- */
 
-/* Statements. X(identifier, word) */
-#define LAB_STATEMENTS(X)                                                                          \
-	X(TITLE, "title") X(SOURCE, "source") X(MACHINE, "machine") X(QUESTION, "question")        \
-	X(POLICY, "policy") X(VARIANT, "variant") X(PUBLISH, "publish") X(SET, "set")              \
-	X(MOUNT, "mount") X(UNMOUNT, "unmount") X(FILE, "file") X(CLOSE, "close")                  \
-	X(UNLINK, "unlink") X(PROCESS, "process") X(USE, "use") X(CPU, "cpu")                      \
-	X(FORK, "fork") X(EXEC, "exec") X(EXIT, "exit") X(BUFFER, "buffer") X(READ, "read")        \
-	X(WRITE, "write") X(MAP, "map") X(UNMAP, "unmap") X(PROTECT, "protect")                    \
-	X(MSYNC, "msync") X(LOAD, "load") X(STORE, "store") X(EXECUTE, "execute")                  \
-	X(DEBUG_LOAD, "debug-load") X(DEBUG_STORE, "debug-store")                                  \
-	X(TRUNCATE, "truncate") X(ALLOCATE, "allocate") X(PUNCH, "punch") X(FSYNC, "fsync")        \
-	X(SYNC, "sync") X(RECLAIM, "reclaim") X(SLEEP, "sleep") X(EPOCH, "epoch")                  \
-	X(TIMES, "times") X(SYSCALL, "syscall") X(REPEAT, "repeat") X(TIME, "time")                \
-	X(MEASURE, "measure") X(EXPECT, "expect") X(EXPECT_ERROR, "expect-error")                  \
-	X(ROUTINE, "routine") X(CALL, "call") X(GROUP, "")
-
+/* Statements, by the words of the grammar; a group is a bare block. */
 enum lab_statement_kind {
-#define X(id, word) LAB_DO_##id,
-	LAB_STATEMENTS(X)
-#undef X
-		LAB_DO_COUNT
+	LAB_DO_TITLE,
+	LAB_DO_SOURCE,
+	LAB_DO_MACHINE,
+	LAB_DO_QUESTION,
+	LAB_DO_POLICY,
+	LAB_DO_VARIANT,
+	LAB_DO_PUBLISH,
+	LAB_DO_SET,
+	LAB_DO_MOUNT,
+	LAB_DO_UNMOUNT,
+	LAB_DO_FILE,
+	LAB_DO_CLOSE,
+	LAB_DO_UNLINK,
+	LAB_DO_PROCESS,
+	LAB_DO_USE,
+	LAB_DO_CPU,
+	LAB_DO_FORK,
+	LAB_DO_EXEC,
+	LAB_DO_EXIT,
+	LAB_DO_BUFFER,
+	LAB_DO_READ,
+	LAB_DO_WRITE,
+	LAB_DO_MAP,
+	LAB_DO_UNMAP,
+	LAB_DO_PROTECT,
+	LAB_DO_MSYNC,
+	LAB_DO_LOAD,
+	LAB_DO_STORE,
+	LAB_DO_EXECUTE,
+	LAB_DO_DEBUG_LOAD,
+	LAB_DO_DEBUG_STORE,
+	LAB_DO_TRUNCATE,
+	LAB_DO_ALLOCATE,
+	LAB_DO_PUNCH,
+	LAB_DO_FSYNC,
+	LAB_DO_SYNC,
+	LAB_DO_RECLAIM,
+	LAB_DO_SLEEP,
+	LAB_DO_EPOCH,
+	LAB_DO_TIMES,
+	LAB_DO_SYSCALL,
+	LAB_DO_REPEAT,
+	LAB_DO_TIME,
+	LAB_DO_MEASURE,
+	LAB_DO_EXPECT,
+	LAB_DO_EXPECT_ERROR,
+	LAB_DO_ROUTINE,
+	LAB_DO_CALL,
+	LAB_DO_GROUP,
+	LAB_DO_COUNT,
 };
 
 /* Kinds of things that have names; a set of them. */
@@ -141,9 +182,9 @@ enum lab_object_kind {
 };
 
 enum lab_argument_type {
-	LAB_ARG_NONE,     /* ends a list */
-	LAB_ARG_OBJECT,   /* the name of something of a kind in `objects` */
-	LAB_ARG_NEW,      /* the name of something that the statement makes */
+	LAB_ARG_NONE,   /* ends a list */
+	LAB_ARG_OBJECT, /* the name of something of a kind in `objects` */
+	LAB_ARG_NEW,    /* the name of something that the statement makes */
 	LAB_ARG_TEXT,
 	LAB_ARG_WORD,     /* one of `words` */
 	LAB_ARG_BYTES,    /* an expression: a size */
@@ -158,7 +199,7 @@ enum lab_argument_type {
 struct lab_argument {
 	enum lab_argument_type type;
 	const char *name;
-	bool key;      /* name=value, in any order; else by place */
+	bool key; /* name=value, in any order; else by place */
 	bool required;
 	unsigned objects;
 	const char *const *words;
@@ -176,7 +217,7 @@ struct lab_rule {
 	enum lab_statement_kind kind;
 	const char *word;
 	const char *usage;
-	bool header;             /* only outside blocks */
+	bool header; /* only outside blocks */
 	bool block;
 	enum lab_tail tail;
 	const char *const *flags; /* words in any order, up to 32, NULL-ended; NULL: none */
@@ -185,10 +226,10 @@ struct lab_rule {
 
 /* NULL with *nearest set (NULL: none is near). */
 const struct lab_rule *lab_rule_find(const char *word, const char **nearest);
-const struct lab_rule *lab_rule_group(void); /* of a bare block */
+const struct lab_rule *lab_rule_group(void);    /* of a bare block */
 const char *lab_object_kinds(unsigned objects); /* "a file or a map" */
 
-/* --- Statements --------------------------------------------------------------------------------------- */
+/* --- Statements ----------------------------------------------------------------------- */
 
 struct lab_value {
 	bool given;
@@ -206,16 +247,16 @@ struct lab_statement {
 	const struct lab_rule *rule;
 	struct lab_place place;
 	struct lab_value values[LAB_ARGUMENTS_MAX];
-	unsigned flags;                       /* bit n: flag n of the rule */
-	const char *text;                     /* LAB_TAIL_TEXT */
-	struct lab_expression *expression;    /* LAB_TAIL_ASSIGN, LAB_TAIL_COMPARISON */
-	struct lab_expression *fallback;      /* set ... default EXPR */
-	const char *note;                     /* measure ... note "..." */
+	unsigned flags;                    /* bit n: flag n of the rule */
+	const char *text;                  /* LAB_TAIL_TEXT */
+	struct lab_expression *expression; /* LAB_TAIL_ASSIGN, LAB_TAIL_COMPARISON */
+	struct lab_expression *fallback;   /* set ... default EXPR */
+	const char *note;                  /* measure ... note "..." */
 	struct lab_pair *pairs;
 	size_t pair_count;
-	struct lab_value in;                  /* in LABELS: only these variants; not given: all */
+	struct lab_value in; /* in LABELS: only these variants; not given: all */
 	struct lab_statement *block, *next;
-	double weight;                        /* share of the run's work, for progress */
+	double weight; /* share of the run's work, for progress */
 };
 
 /* A variant line: label, then key=value. */
@@ -249,7 +290,7 @@ bool lab_script_check(FILE *errors, struct lab_script *script);
 bool lab_script_parse(FILE *errors, struct lab_script *script);
 /* Does a list of labels ("a,b") contain this one? */
 bool lab_labels_contain(const char *labels, const char *label);
-/* A policy question, fault_around, or a figure of the machine; else it is a variable of the script. */
+/* A policy question or fault_around; a figure of the machine. Else a variable of the script. */
 bool lab_key_is_policy(const char *key);
 bool lab_key_is_figure(const char *key);
 

@@ -1,8 +1,8 @@
 /*
  * What every reader of input shares: files as text, places in them, nearest names, sizes.
  *
- * A message of bad input always has the same form: the place, what is wrong, the line and a mark below the
- * column. So that an editor can jump there and a person sees it without one.
+ * A message of bad input always has the same form: the place, what is wrong, the line and a mark
+ * below the column. So that an editor can jump there and a person sees it without one.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -29,7 +29,8 @@ static const char *find_line(const struct lab_source *source, unsigned line)
 	return at;
 }
 
-/* Prints a line of the file and a mark below its column; tabs are kept, so that both stay aligned. */
+/* Prints a line of the file and a mark below its column; tabs are kept, so that both stay aligned.
+ */
 static void print_line(FILE *to, const char *text, unsigned column)
 {
 	size_t length = strcspn(text, "\r\n");
@@ -84,7 +85,7 @@ static const char *not_text(const char *text, size_t bytes)
 
 char *lab_read_file(FILE *errors, const char *path, size_t *bytes)
 {
-	struct lab_source source = { .file = path };
+	struct lab_source source = {.file = path};
 	FILE *from = fopen(path, "r");
 	const char *wrong = NULL;
 	struct stat status;

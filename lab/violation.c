@@ -1,26 +1,24 @@
 /*
- * Violations in words. The first line has the form that sanitizers made familiar, always the same for the same
- * fault, so that it can be searched for and counted.
+ * Violations in words. The first line has the form that sanitizers made familiar, always the same
+ * for the same fault, so that it can be searched for and counted.
  */
 #include "lab/violation.h"
 
 static const char *const kinds[SIM_PARTY_COUNT] = {
-	[SIM_PARTY_USER] = "STALE READ",
-	[SIM_PARTY_KERNEL] = "STALE READ",
-	[SIM_PARTY_FETCH] = "STALE INSTRUCTION",
-	[SIM_PARTY_WALKER] = "STALE TABLE ENTRY",
+	[SIM_PARTY_USER] = "STALE READ",          [SIM_PARTY_KERNEL] = "STALE READ",
+	[SIM_PARTY_FETCH] = "STALE INSTRUCTION",  [SIM_PARTY_WALKER] = "STALE TABLE ENTRY",
 	[SIM_PARTY_DEVICE] = "STALE DEVICE READ",
 };
 
 static const char *const observers[SIM_PARTY_COUNT] = {
-	[SIM_PARTY_USER] = "user load",		[SIM_PARTY_KERNEL] = "kernel load",
+	[SIM_PARTY_USER] = "user load",          [SIM_PARTY_KERNEL] = "kernel load",
 	[SIM_PARTY_FETCH] = "instruction fetch", [SIM_PARTY_WALKER] = "table walk",
 	[SIM_PARTY_DEVICE] = "device read",
 };
 
 static const char *const writers[SIM_PARTY_COUNT] = {
 	[SIM_PARTY_USER] = "user store",     [SIM_PARTY_KERNEL] = "kernel store",
-	[SIM_PARTY_FETCH] = "fetch",	     [SIM_PARTY_WALKER] = "table walk",
+	[SIM_PARTY_FETCH] = "fetch",         [SIM_PARTY_WALKER] = "table walk",
 	[SIM_PARTY_DEVICE] = "device write",
 };
 

@@ -1,5 +1,6 @@
 /*
- * The words for a violation, shared by text and JSON: what kind of read it was, who missed whose write, where.
+ * The words for a violation, shared by text and JSON: what kind of read it was, who missed whose
+ * write, where.
  */
 #ifndef LAB_VIOLATION_H
 #define LAB_VIOLATION_H

@@ -1,8 +1,9 @@
 /*
  * A simulated machine with Quire booted on it: the port over the simulator.
  *
- * Everything that Quire does to memory goes through sim_* calls, so it passes the simulated caches and pays for
- * it. Only Quire's own records are host memory, and cost nothing: their price is in the kernel steps.
+ * Everything that Quire does to memory goes through sim_* calls, so it passes the simulated caches
+ * and pays for it. Only Quire's own records are host memory, and cost nothing: their price is in
+ * the kernel steps.
  */
 #include "lab/world.h"
 
@@ -15,7 +16,8 @@
 #include "lab/lab.h"
 
 #define NS_A_SECOND 1000000000u
-#define RELAXES_MAX 1000000u /* tries at a lock; one thread runs all CPUs, so nobody else will release it */
+#define RELAXES_MAX \
+	1000000u /* tries at a lock; one thread runs all CPUs, so nobody else will release it */
 
 struct lab_disk {
 	struct lab_disk *next;
@@ -26,7 +28,7 @@ struct lab_disk {
 	bool last_write, moved;
 };
 
-/* --- The port ------------------------------------------------------------------------------------------- */
+/* --- The port ------------------------------------------------------------------------- */
 
 static unsigned port_cpu(void *context)
 {
@@ -35,7 +37,8 @@ static unsigned port_cpu(void *context)
 	return sim_cpu(world->sim);
 }
 
-static void port_stop(void *context, const char *file, int line, const char *what) __attribute__((noreturn));
+static void port_stop(void *context, const char *file, int line, const char *what)
+	__attribute__((noreturn));
 
 static void port_stop(void *context, const char *file, int line, const char *what)
 {
@@ -100,7 +103,8 @@ static uint64_t port_time_ns(void *context)
 static void all_done(struct lab_world *world, size_t left)
 {
 	if (left)
-		port_stop(world, __FILE__, __LINE__, "a kernel address is neither linear nor an alias");
+		port_stop(world, __FILE__, __LINE__,
+			  "a kernel address is neither linear nor an alias");
 }
 
 static void port_copy(void *context, uintptr_t to, uintptr_t from, size_t bytes)
@@ -193,7 +197,7 @@ static struct quire_port make_port(struct lab_world *world, const struct sim_mac
 	};
 }
 
-/* --- Traps ------------------------------------------------------------------------------------------------ */
+/* --- Traps ---------------------------------------------------------------------------- */
 
 static int trap_fault(void *context, uintptr_t va, enum quire_access access)
 {
@@ -211,7 +215,7 @@ static int trap_tlb_miss(void *context, uintptr_t va, enum quire_access access)
 	return space ? quire_tlb_miss(space, va, access) : -QUIRE_EFAULT;
 }
 
-/* --- Boot --------------------------------------------------------------------------------------------------- */
+/* --- Boot ----------------------------------------------------------------------------- */
 
 static const struct quire_arch *arch_of(enum sim_isa isa)
 {
@@ -228,7 +232,7 @@ static const struct quire_arch *arch_of(enum sim_isa isa)
 static const char *boot(struct lab_world *world, const struct sim_machine *machine,
 			const struct quire_policy *policy)
 {
-	struct sim_traps traps = { world, trap_fault, trap_tlb_miss };
+	struct sim_traps traps = {world, trap_fault, trap_tlb_miss};
 	uint64_t text = (machine->kernel_text_bytes + QUIRE_PAGE_MASK) & ~(uint64_t)QUIRE_PAGE_MASK;
 	struct quire_config config;
 	int error;
@@ -237,14 +241,15 @@ static const char *boot(struct lab_world *world, const struct sim_machine *machi
 		return "the machine's memory holds little more than its kernel";
 	world->scratch = sim_kernel_base(world->sim) + (uintptr_t)text;
 	world->memory.base = text + LAB_SCRATCH_BYTES;
-	world->memory.bytes = (machine->memory_bytes - world->memory.base) & ~(uint64_t)QUIRE_PAGE_MASK;
+	world->memory.bytes =
+		(machine->memory_bytes - world->memory.base) & ~(uint64_t)QUIRE_PAGE_MASK;
 	sim_set_traps(world->sim, &traps);
-	config = (struct quire_config){ make_port(world, machine), arch_of(machine->isa), *policy };
+	config = (struct quire_config){make_port(world, machine), arch_of(machine->isa), *policy};
 	world->quire = quire_create(&config, &error);
 	if (!world->quire)
-		return error == -QUIRE_ENODEV || error == QUIRE_ENODEV ?
-			       "the CPU is not one that the architecture knows" :
-			       "Quire does not boot on this machine";
+		return error == -QUIRE_ENODEV || error == QUIRE_ENODEV
+			       ? "the CPU is not one that the architecture knows"
+			       : "Quire does not boot on this machine";
 	for (unsigned cpu = 1; cpu < machine->cpus; cpu++) {
 		lab_world_cpu(world, cpu);
 		if (quire_cpu_online(world->quire))
@@ -254,8 +259,8 @@ static const char *boot(struct lab_world *world, const struct sim_machine *machi
 	return NULL;
 }
 
-struct lab_world *lab_world_create(const struct sim_machine *machine, const struct quire_policy *policy,
-				   const char **why)
+struct lab_world *lab_world_create(const struct sim_machine *machine,
+				   const struct quire_policy *policy, const char **why)
 {
 	struct lab_world *world = lab_new(sizeof(*world));
 
@@ -287,7 +292,7 @@ void lab_world_destroy(struct lab_world *world)
 	free(world);
 }
 
-/* --- CPUs and time -------------------------------------------------------------------------------------------- */
+/* --- CPUs and time -------------------------------------------------------------------- */
 
 void lab_world_cpu(struct lab_world *world, unsigned cpu)
 {
@@ -318,14 +323,19 @@ double lab_world_ns(const struct lab_world *world)
 
 void lab_world_sleep(struct lab_world *world, double ns)
 {
-	double cycles = ns * (double)sim_machine(world->sim)->clock_hz / NS_A_SECOND;
+	double hz = (double)sim_machine(world->sim)->clock_hz;
+	double wanted = ns * hz / NS_A_SECOND * SIM_TICKS_A_CYCLE;
+	uint64_t ticks = (uint64_t)wanted;
 
-	sim_wait_until(world->sim, sim_ticks(world->sim) + (uint64_t)(cycles * SIM_TICKS_A_CYCLE));
+	if ((double)ticks < wanted) /* never less than was asked for */
+		ticks++;
+	sim_wait_until(world->sim, sim_ticks(world->sim) + ticks);
 }
 
-/* --- Disks ------------------------------------------------------------------------------------------------------ */
+/* --- Disks ---------------------------------------------------------------------------- */
 
-/* A transfer of consecutive blocks goes on with the request before it: read-ahead and write clustering. */
+/* A transfer of consecutive blocks goes on with the request before it: read-ahead and write
+ * clustering. */
 static int disk_transfer(void *context, uint64_t block, quire_pa_t page, bool write)
 {
 	struct lab_disk *disk = context;
@@ -350,7 +360,8 @@ static int disk_transfer(void *context, uint64_t block, quire_pa_t page, bool wr
 	return 0;
 }
 
-struct quire_block_device lab_world_disk(struct lab_world *world, const char *name, uint64_t blocks, bool *fresh)
+struct quire_block_device lab_world_disk(struct lab_world *world, const char *name, uint64_t blocks,
+					 bool *fresh)
 {
 	struct lab_disk *disk = world->disks;
 
@@ -365,5 +376,5 @@ struct quire_block_device lab_world_disk(struct lab_world *world, const char *na
 		disk->next = world->disks;
 		world->disks = disk;
 	}
-	return (struct quire_block_device){ disk, lab_store_blocks(disk->store), disk_transfer };
+	return (struct quire_block_device){disk, lab_store_blocks(disk->store), disk_transfer};
 }

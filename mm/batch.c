@@ -63,14 +63,17 @@ static void drop_pages(struct quire *q, const struct quire_batch_entry *entries,
 			quire_page_put(q, entries[n].page);
 }
 
-/* Purges, settles and drops; the batch is empty afterwards and keeps its chunks. */
+/*
+ * Purges, settles and drops; the batch is empty afterwards and keeps its chunks. A batch without entries is
+ * told to the coherence module all the same: some policies look at the range, not at what was in it.
+ */
 static void settle(struct quire_batch *batch)
 {
 	struct quire *q = batch->space->quire;
 
-	if (batch->first > batch->last)
-		return;
-	quire_coherence_tlb(q, batch->space, batch->first, batch->last + QUIRE_PAGE_BYTES, batch->site);
+	if (batch->first <= batch->last)
+		quire_coherence_tlb(q, batch->space, batch->first, batch->last + QUIRE_PAGE_BYTES,
+				    batch->site);
 	quire_coherence_unmapped(q, batch);
 	drop_pages(q, batch->inside, batch->count);
 	batch->count = 0;

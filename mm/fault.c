@@ -88,6 +88,19 @@ static unsigned entry_bits(const struct fault *f, bool store)
 	return bits;
 }
 
+/*
+ * The same bits for an access that is no store, with what the entry allows already, unless that excludes what is
+ * asked for.
+ */
+static unsigned keep_bits(const struct fault *f, unsigned old)
+{
+	unsigned bits = entry_bits(f, false) | (old & QUIRE_ENTRY_EXEC);
+
+	if (!(bits & QUIRE_ENTRY_EXEC) || !quire_coherence_store_or_fetch(f->q))
+		bits |= old & (QUIRE_ENTRY_WRITE | QUIRE_ENTRY_DIRTY);
+	return bits;
+}
+
 /* May a page that is this space's alone be stored to at once, although the access may be no store? */
 static bool store_at_once(const struct fault *f)
 {
@@ -229,13 +242,7 @@ static int fault_private(const struct fault *f, struct quire_slot *slot, struct 
 	int error;
 
 	if (!is_store(f)) {
-		unsigned bits = entry_bits(f, false) | (entry.bits & (QUIRE_ENTRY_WRITE | QUIRE_ENTRY_DIRTY));
-
-		if (f->access == QUIRE_FETCH && quire_coherence_store_or_fetch(f->q))
-			bits &= ~(unsigned)(QUIRE_ENTRY_WRITE | QUIRE_ENTRY_DIRTY);
-		else
-			bits |= entry.bits & QUIRE_ENTRY_EXEC;
-		change_entry(f, slot, page, entry, bits);
+		change_entry(f, slot, page, entry, keep_bits(f, entry.bits));
 		quire_slot_unlock(slot);
 		return 0;
 	}
@@ -296,10 +303,7 @@ static int map_file_page(const struct fault *f, struct quire_slot *slot, struct 
 		quire_step(f->q, QUIRE_STEP_FAULT_FILE);
 		error = install_entry(f, slot, page, bits);
 	} else if (entry.frame == page->frame) {
-		/* What the entry allows already stays, unless it excludes what is asked for. */
-		if (!store && !(bits & ~entry.bits & QUIRE_ENTRY_EXEC))
-			bits |= entry.bits & (QUIRE_ENTRY_WRITE | QUIRE_ENTRY_DIRTY | QUIRE_ENTRY_EXEC);
-		change_entry(f, slot, page, entry, bits);
+		change_entry(f, slot, page, entry, store ? bits : keep_bits(f, entry.bits));
 	} else {
 		store = false; /* a private copy came in between */
 	}

@@ -242,6 +242,7 @@ struct quire_file {
 	const struct quire_file_ops *ops;
 	struct quire_atomic refs;
 	struct quire_brlock shape;
+	struct quire_lock resize; /* size: who changes it holds this, taken before any lock of mm.h; mm/file.c */
 	uint64_t bytes; /* size; changed under the page lock of the last page or shape held for writing */
 	struct quire_page_cache cache;
 	struct quire_times times;

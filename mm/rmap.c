@@ -128,7 +128,10 @@ static bool lock_entry(struct quire_page *page, const struct quire_rmap *copy, s
 	return false;
 }
 
-/* Purges the TLB of one entry and settles its lines; drops its reference when it was removed. */
+/*
+ * Purges the TLB of one entry and settles its lines; drops its reference when it was removed. The table lock is held until
+ * that is done: who finds the entry absent or narrow (munmap, mprotect, a writeback) may rely on it.
+ */
 static void settle_entry(struct quire_page *page, const struct quire_rmap *copy, bool exec, bool removed)
 {
 	struct quire_batch batch;
@@ -148,8 +151,8 @@ static void unmap_one(struct quire *q, struct quire_page *page, const struct qui
 	quire_step(q, QUIRE_STEP_UNMAP_ENTRY);
 	entry = quire_slot_exchange(&slot, (struct quire_entry){ 0 });
 	quire_rmap_remove(q, page, copy->space, copy->va);
-	quire_slot_unlock(&slot);
 	settle_entry(page, copy, entry.bits & QUIRE_ENTRY_EXEC, true);
+	quire_slot_unlock(&slot);
 	if (entry.bits & QUIRE_ENTRY_DIRTY)
 		quire_page_dirty(q, page);
 }
@@ -189,8 +192,8 @@ static bool clean_one(struct quire *q, struct quire_page *page, const struct qui
 	narrow = entry;
 	narrow.bits &= ~stores;
 	entry = quire_slot_exchange(&slot, narrow);
-	quire_slot_unlock(&slot);
 	settle_entry(page, copy, entry.bits & QUIRE_ENTRY_EXEC, false);
+	quire_slot_unlock(&slot);
 	return entry.bits & QUIRE_ENTRY_DIRTY;
 }
 

@@ -162,7 +162,6 @@ static struct quire_page *grow_table(struct quire_space *space, struct quire_pag
 	if (!there) {
 		store(q, entry, level, arch->encode_table(level, quire_page_pa(made), false),
 		      QUIRE_SITE_TABLE_UPPER);
-		arch->entry_barrier(&q->machine);
 		table->used++;
 		quire_list_add(&space->root->link, &made->link);
 	}
@@ -369,7 +368,6 @@ static bool set_read_only(struct quire_space *space, uintptr_t va, bool read_onl
 		  was != read_only;
 	if (changed) {
 		store(q, entry, level, arch->encode_table(level, pa, read_only), QUIRE_SITE_TABLE_UPPER);
-		arch->entry_barrier(&q->machine);
 	}
 	quire_unlock(q, &space->upper);
 	return changed;

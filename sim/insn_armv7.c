@@ -1,13 +1,16 @@
 /*
- * ARMv7-A instructions on the simulated machine: sim/insn/armv7.h, and the registers of a PL310 outer cache.
+ * ARMv7-A instructions on the simulated machine: sim/insn/armv7.h, and the registers of a PL310
+ * outer cache.
  *
- * Which form reaches other CPUs (DDI 0406C B2.2.6): D and I operations by address do where the machine
- * broadcasts maintenance, whatever their name; set/way and ICIALLU never do; ICIALLUIS does where it
- * broadcasts; TLB operations only in their IS form, where the machine broadcasts TLB maintenance.
+ * Which form reaches other CPUs (DDI 0406C B2.2.6): D and I operations by address do where the
+ * machine broadcasts maintenance, whatever their name; set/way and ICIALLU never do; ICIALLUIS does
+ * where it broadcasts; TLB operations only in their IS form, where the machine broadcasts TLB
+ * maintenance.
  *
- * Points. The point of unification is L2, where I fetches and D accesses meet; memory where an inner L2 is
- * there but the walker reads past it (A3.9.1: walks belong to the definition). The point of coherency as CP15
- * knows it is memory with an inner L2; an outer one is beyond: it has registers of its own.
+ * Points. The point of unification is L2, where I fetches and D accesses meet; memory where an
+ * inner L2 is there but the walker reads past it (B2.2.6: walks belong to the definition). The
+ * point of coherency as CP15 knows it is memory with an inner L2; an outer one is beyond: it has
+ * registers of its own.
  */
 #include <insn/armv7.h>
 
@@ -16,7 +19,7 @@
 
 /* Private peripherals and the PL310 of the simulated boards: above any memory they have. */
 #define PERIPHERALS_BASE 0xf8240000u
-#define PL310_BASE 0xf8242000u
+#define PL310_BASE       0xf8242000u
 
 uint32_t armv7_load(struct quire_hw *hw, uintptr_t va)
 {
@@ -28,21 +31,23 @@ void armv7_store(struct quire_hw *hw, uintptr_t va, uint32_t value)
 	sim_kernel_store(hw, "str", va, 4, value);
 }
 
-/* --- D and I caches ------------------------------------------------------------------------------------- */
+/* --- D and I caches ----------------------------------------------------------------------- */
 
-static void data_by_address(struct quire_hw *hw, uintptr_t va, enum sim_action action, enum sim_point point,
-			    enum sim_op book)
+static void data_by_address(struct quire_hw *hw, uintptr_t va, enum sim_action action,
+			    enum sim_point point, enum sim_op book)
 {
 	struct sim *sim = sim_of(hw);
 	quire_pa_t pa;
 
-	sim_insn_require(!sim_translate_space(sim, 0, va, &pa), "cache operation", va, "no translation");
+	sim_insn_require(!sim_translate_space(sim, 0, va, &pa), "cache operation", va,
+			 "no translation");
 	sim_maintain_data(sim, va, pa, action, point, sim->machine.maintenance_broadcast, book);
 }
 
 static enum sim_point unification(const struct sim_machine *machine)
 {
-	bool beyond = machine->l2.bytes && !machine->l2_outer && machine->walker == SIM_LEVEL_MEMORY;
+	bool beyond =
+		machine->l2.bytes && !machine->l2_outer && machine->walker == SIM_LEVEL_MEMORY;
 
 	return beyond ? SIM_COHERENCY : SIM_UNIFICATION;
 }
@@ -79,8 +84,8 @@ static void data_by_set_way(struct quire_hw *hw, uint32_t set_way, enum sim_acti
 
 	sim_insn_require(level == 0 || (level == 1 && sim->l2.present && !sim->machine.l2_outer),
 			 "cache operation by set/way", set_way, "CLIDR names no such level");
-	sim_insn_require(set < cache->sets && way < cache->ways, "cache operation by set/way", set_way,
-			 "CCSIDR names no such set or way");
+	sim_insn_require(set < cache->sets && way < cache->ways, "cache operation by set/way",
+			 set_way, "CCSIDR names no such set or way");
 	if (level == 0)
 		sim_maintain_data_set(sim, set, way, action);
 	else
@@ -132,7 +137,7 @@ void armv7_bpiallis(struct quire_hw *hw)
 	(void)hw;
 }
 
-/* --- Barriers --------------------------------------------------------------------------------------------- */
+/* --- Barriers ----------------------------------------------------------------------------- */
 
 void armv7_dsb(struct quire_hw *hw)
 {
@@ -149,7 +154,7 @@ void armv7_dmb(struct quire_hw *hw)
 	sim_barrier(hw, sim_of(hw)->machine.cost.barrier);
 }
 
-/* --- TLB: B4.2.2 -------------------------------------------------------------------------------------------- */
+/* --- TLB: B4.2.2 -------------------------------------------------------------------------- */
 
 static void tlb_by_address(struct quire_hw *hw, uintptr_t va_and_asid, bool any_asid, bool all_cpus)
 {
@@ -160,24 +165,32 @@ static void tlb_by_address(struct quire_hw *hw, uintptr_t va_and_asid, bool any_
 		.sides = SIM_TLB_BOTH_SIDES,
 	};
 
-	sim_tlb_operation(sim_of(hw), &match, all_cpus && sim_of(hw)->machine.tlb_broadcast, SIM_OP_TLB_ENTRY);
+	sim_tlb_operation(sim_of(hw), &match, all_cpus && sim_of(hw)->machine.tlb_broadcast,
+			  SIM_OP_TLB_ENTRY);
 }
 
 /* Global entries belong to no ASID. */
 static void tlb_by_asid(struct quire_hw *hw, uint32_t asid, bool all_cpus)
 {
 	struct sim_tlb_match match = {
-		.any_page = true, .keep_global = true, .number = asid & 0xff, .sides = SIM_TLB_BOTH_SIDES,
+		.any_page = true,
+		.keep_global = true,
+		.number = asid & 0xff,
+		.sides = SIM_TLB_BOTH_SIDES,
 	};
 
-	sim_tlb_operation(sim_of(hw), &match, all_cpus && sim_of(hw)->machine.tlb_broadcast, SIM_OP_TLB_ALL);
+	sim_tlb_operation(sim_of(hw), &match, all_cpus && sim_of(hw)->machine.tlb_broadcast,
+			  SIM_OP_TLB_ALL);
 }
 
 static void tlb_whole(struct quire_hw *hw, bool all_cpus)
 {
-	struct sim_tlb_match match = { .any_page = true, .any_number = true, .sides = SIM_TLB_BOTH_SIDES };
+	struct sim_tlb_match match = {.any_page = true,
+				      .any_number = true,
+				      .sides = SIM_TLB_BOTH_SIDES};
 
-	sim_tlb_operation(sim_of(hw), &match, all_cpus && sim_of(hw)->machine.tlb_broadcast, SIM_OP_TLB_ALL);
+	sim_tlb_operation(sim_of(hw), &match, all_cpus && sim_of(hw)->machine.tlb_broadcast,
+			  SIM_OP_TLB_ALL);
 }
 
 void armv7_tlbimva(struct quire_hw *hw, uintptr_t va_and_asid)
@@ -215,7 +228,7 @@ void armv7_tlbiallis(struct quire_hw *hw)
 	tlb_whole(hw, true);
 }
 
-/* --- Identification: B4.1 ------------------------------------------------------------------------------------- */
+/* --- Identification: B4.1 ----------------------------------------------------------------- */
 
 static unsigned log2_words(uint32_t bytes)
 {
@@ -241,11 +254,15 @@ uint32_t armv7_mpidr(struct quire_hw *hw)
 	return 1u << 31 | uniprocessor | sim_cpu(sim_of(hw));
 }
 
-/* B4.1.42: format 4, lines in words, and how I lines are found: 1 ASID and virtual, 2 virtual index, 3 physical. */
+/*
+ * B4.1.42: format 4, lines in words, and how I lines are found: 1 ASID and virtual, 2 virtual
+ * index, 3 physical.
+ */
 uint32_t armv7_ctr(struct quire_hw *hw)
 {
 	const struct sim_machine *machine = &sim_of(hw)->machine;
-	unsigned policy = machine->l1i.index == SIM_VIVT ? 1 : machine->l1i.index == SIM_VIPT ? 2 : 3;
+	static const uint32_t policies[] = {[SIM_VIVT] = 1, [SIM_VIPT] = 2, [SIM_PIPT] = 3};
+	uint32_t policy = policies[machine->l1i.index];
 
 	return 4u << 29 | log2_words(machine->l1d.line_bytes) << 16 | policy << 14 |
 	       log2_words(machine->l1i.line_bytes);
@@ -258,7 +275,8 @@ uint32_t armv7_clidr(struct quire_hw *hw)
 	uint32_t coherency = inner_l2(machine) ? 2 : 1;
 	uint32_t unified = unification(machine) == SIM_COHERENCY ? coherency : 1;
 
-	return 3u | (inner_l2(machine) ? 4u << 3 : 0) | unified << 21 | coherency << 24 | unified << 27;
+	return 3u | (inner_l2(machine) ? 4u << 3 : 0) | unified << 21 | coherency << 24 |
+	       unified << 27;
 }
 
 void armv7_set_csselr(struct quire_hw *hw, uint32_t value)
@@ -266,17 +284,23 @@ void armv7_set_csselr(struct quire_hw *hw, uint32_t value)
 	sim_of(hw)->cpu->registers.csselr = value;
 }
 
-/* B4.1.19: of the cache that CSSELR names (level - 1 in [3:1], I side in [0]); all ones are unknown. */
+/*
+ * B4.1.19: of the cache that CSSELR names (level - 1 in [3:1], I side in [0]); all ones are
+ * unknown.
+ */
 uint32_t armv7_ccsidr(struct quire_hw *hw)
 {
 	const struct sim_machine *machine = &sim_of(hw)->machine;
 	uint32_t selected = sim_of(hw)->cpu->registers.csselr;
-	const struct sim_cache *cache = selected == 0 ? &machine->l1d : selected == 1 ? &machine->l1i : &machine->l2;
+	const struct sim_cache *caches[] = {&machine->l1d, &machine->l1i, &machine->l2};
+	const struct sim_cache *cache;
 	uint32_t policy;
 
 	if (selected > 2 || (selected == 2 && !inner_l2(machine)))
 		return ~0u;
-	policy = (cache->write_back ? 1u << 30 : 1u << 31) | 1u << 29 | (cache->write_allocate ? 1u << 28 : 0);
+	cache = caches[selected];
+	policy = (cache->write_back ? 1u << 30 : 1u << 31) | 1u << 29 |
+		 (cache->write_allocate ? 1u << 28 : 0);
 	if (selected == 1)
 		policy = 1u << 29;
 	return policy | ((uint32_t)sim_cache_sets(cache) - 1) << 13 | (cache->ways - 1) << 3 |
@@ -284,8 +308,8 @@ uint32_t armv7_ccsidr(struct quire_hw *hw)
 }
 
 /*
- * B4.1.92: [23:20] 1: walks see the D cache; [15:12] broadcast: 0 none, 1 caches, 2 TLBs too; [11:0] all
- * operations are there.
+ * B4.1.92: [23:20] 1: walks see the D cache; [15:12] broadcast: 0 none, 1 caches, 2 TLBs too;
+ * [11:0] all operations are there.
  */
 uint32_t armv7_id_mmfr3(struct quire_hw *hw)
 {
@@ -296,7 +320,7 @@ uint32_t armv7_id_mmfr3(struct quire_hw *hw)
 	return walks << 20 | broadcast << 12 | 0x111;
 }
 
-/* Unified (bit 0 clear); size as the Cortex-A9 tells it: 64 << [2:1] entries (DDI 0388I 4.3.4). */
+/* Unified (bit 0 clear); size as a Cortex-A9 tells it: 64 << [2:1] (DDI 0388I 4.3, TLBTR). */
 uint32_t armv7_tlbtr(struct quire_hw *hw)
 {
 	unsigned size = sim_log2_up(sim_of(hw)->machine.tlb.entries);
@@ -310,7 +334,7 @@ uint32_t armv7_cbar(struct quire_hw *hw)
 	return PERIPHERALS_BASE;
 }
 
-/* --- Control ----------------------------------------------------------------------------------------------------- */
+/* --- Control ------------------------------------------------------------------------------ */
 
 uint32_t armv7_ttbr0(struct quire_hw *hw)
 {
@@ -327,7 +351,9 @@ void armv7_set_contextidr(struct quire_hw *hw, uint32_t value)
 	sim_of(hw)->cpu->registers.contextidr = value;
 }
 
-/* MMU and caches (bits 0, 2, 12) are on from the start and stay: the linear mapping is the port's. */
+/*
+ * MMU and caches (bits 0, 2, 12) are on from the start and stay: the linear mapping is the port's.
+ */
 void armv7_set_sctlr(struct quire_hw *hw, uint32_t value)
 {
 	sim_of(hw)->cpu->registers.sctlr = value;
@@ -343,12 +369,12 @@ uint32_t armv7_pmccntr(struct quire_hw *hw)
 	return (uint32_t)sim_cycles(hw);
 }
 
-/* --- PL310: DDI 0246, chapter 3 ------------------------------------------------------------------------ */
+/* --- PL310: DDI 0246, chapter 3 ----------------------------------------------------------- */
 
 enum pl310_register {
 	PL310_CACHE_ID = 0x000,
 	PL310_CACHE_TYPE = 0x004,
-	PL310_CONTROL = 0x100, /* bit 0: enabled. Written by secure software only: here as a boot loader left it, on */
+	PL310_CONTROL = 0x100, /* bit 0: enabled. For secure software to write; on from the start */
 	PL310_AUX_CONTROL = 0x104,
 	PL310_SYNC = 0x730,
 	PL310_INVALIDATE_PA = 0x770,
@@ -392,7 +418,10 @@ uint32_t armv7_device_load(struct quire_hw *hw, quire_pa_t pa)
 	}
 }
 
-/* Operations on whole ways, a bit each in `ways`: they run in the background, one register write by the CPU. */
+/*
+ * Operations on whole ways, a bit each in `ways`: they run in the background, one register write by
+ * the CPU.
+ */
 static void pl310_ways(struct sim *sim, uint32_t ways, enum sim_action action)
 {
 	enum sim_found idle_up_to = action == SIM_CLEAN ? SIM_FOUND_CLEAN : SIM_FOUND_NONE;

@@ -1,7 +1,9 @@
 /*
- * What the instructions of all ISAs share: the kernel's own loads and stores, through the current CPU's caches.
+ * What the instructions of all ISAs share: the kernel's own loads and stores, through the current
+ * CPU's caches.
  *
- * Kernel code that follows a bad address would crash a board. Here it crashes the program, with a sentence.
+ * Kernel code that follows a bad address would crash a board. Here it crashes the program, with a
+ * sentence.
  */
 #ifndef SIM_INSN_KERNEL_H
 #define SIM_INSN_KERNEL_H
@@ -15,11 +17,13 @@ static inline void sim_insn_require(bool holds, const char *insn, uint64_t addre
 {
 	if (holds)
 		return;
-	fprintf(stderr, "quire: kernel instruction %s at %#llx: %s\n", insn, (unsigned long long)address, why);
+	fprintf(stderr, "quire: kernel instruction %s at %#llx: %s\n", insn,
+		(unsigned long long)address, why);
 	abort();
 }
 
-static inline uint64_t sim_kernel_load(struct quire_hw *hw, const char *insn, uintptr_t va, unsigned bytes)
+static inline uint64_t sim_kernel_load(struct quire_hw *hw, const char *insn, uintptr_t va,
+				       unsigned bytes)
 {
 	uint64_t value = 0;
 	int error = sim_load(sim_of(hw), va, bytes, &value);
@@ -28,15 +32,17 @@ static inline uint64_t sim_kernel_load(struct quire_hw *hw, const char *insn, ui
 	return value;
 }
 
-static inline void sim_kernel_store(struct quire_hw *hw, const char *insn, uintptr_t va, unsigned bytes,
-				    uint64_t value)
+static inline void sim_kernel_store(struct quire_hw *hw, const char *insn, uintptr_t va,
+				    unsigned bytes, uint64_t value)
 {
 	int error = sim_store(sim_of(hw), va, bytes, value);
 
 	sim_insn_require(!error, insn, va, "no memory of the kernel is there");
 }
 
-/* A counter of cycles, as CR16, PMCCNTR and the TSC are: at the clock of the CPU, from its start. */
+/*
+ * A counter of cycles, as CR16, PMCCNTR and the TSC are: at the clock of the CPU, from its start.
+ */
 static inline uint64_t sim_cycles(struct quire_hw *hw)
 {
 	return sim_of(hw)->cpu->ticks / SIM_TICKS_A_CYCLE;

@@ -1,17 +1,18 @@
 /*
  * PA-RISC 2.0 instructions on the simulated machine: sim/insn/parisc.h.
  *
- * FDC, FIC, PDC, PDTLB and PITLB act on the caches and TLBs of all CPUs, as the architecture asks of coherent
- * multiprocessors (Kane, appendix F); the flush-entry and purge-entry forms act on this CPU only.
+ * FDC, FIC, PDC, PDTLB and PITLB act on the caches and TLBs of all CPUs, as the architecture asks
+ * of coherent multiprocessors (Kane, appendix F); the flush-entry and purge-entry forms act on this
+ * CPU only.
  *
- * A cache operation whose address has no translation costs tlb_absent and does nothing: the non-access miss
- * trap finds no entry and skips the instruction.
+ * A cache operation whose address has no translation costs tlb_absent and does nothing: the
+ * non-access miss trap finds no entry and skips the instruction.
  *
- * WHICH ENTRY A FLUSH-ENTRY INSTRUCTION TAKES is up to the implementation (chapter 7, FDCE). Here the index is
- * offset / line size, modulo the sets. The first operation at an offset takes the way named by the
- * bits above the set (way 0 below one way's size); each further one at the same offset takes the next way. So both
- * loops that PDC_CACHE describes flush all of a cache: `loops` operations at each of the sets, or one at each of
- * size / line offsets.
+ * WHICH ENTRY A FLUSH-ENTRY INSTRUCTION TAKES is up to the implementation (chapter 7, FDCE). Here
+ * the index is offset / line size, modulo the sets. The first operation at an offset takes the way
+ * named by the bits above the set (way 0 below one way's size); each further one at the same offset
+ * takes the next way. So both loops that PDC_CACHE describes flush all of a cache: `loops`
+ * operations at each of the sets, or one at each of size / line offsets.
  */
 #include <insn/parisc.h>
 
@@ -28,10 +29,11 @@ void parisc_store(struct quire_hw *hw, uintptr_t va, uint64_t value)
 	sim_kernel_store(hw, "std", va, 8, value);
 }
 
-/* --- Caches by address ----------------------------------------------------------------------------------- */
+/* --- Caches by address -------------------------------------------------------------------- */
 
 /* Translates for a cache operation; books an absent translation under `book` and returns false. */
-static bool cache_address(struct sim *sim, uint64_t space, uintptr_t va, enum sim_op book, quire_pa_t *pa)
+static bool cache_address(struct sim *sim, uint64_t space, uintptr_t va, enum sim_op book,
+			  quire_pa_t *pa)
 {
 	if (!sim_translate_space(sim, space, va, pa))
 		return true;
@@ -55,7 +57,8 @@ void parisc_pdc(struct quire_hw *hw, uint64_t space, uintptr_t va)
 	quire_pa_t pa;
 
 	if (cache_address(sim, space, va, SIM_OP_DATA_INVALIDATE, &pa))
-		sim_maintain_data(sim, va, pa, SIM_INVALIDATE, SIM_COHERENCY, true, SIM_OP_DATA_INVALIDATE);
+		sim_maintain_data(sim, va, pa, SIM_INVALIDATE, SIM_COHERENCY, true,
+				  SIM_OP_DATA_INVALIDATE);
 }
 
 void parisc_fic(struct quire_hw *hw, uint64_t space, uintptr_t va)
@@ -67,22 +70,22 @@ void parisc_fic(struct quire_hw *hw, uint64_t space, uintptr_t va)
 		sim_maintain_insn(sim, va, pa, true);
 }
 
-/* --- Caches by index --------------------------------------------------------------------------------------- */
+/* --- Caches by index ---------------------------------------------------------------------- */
 
 enum side { DATA, INSN };
 
 /* The set, and the way that this operation takes (theory above). */
-static uint32_t entry_set(struct sim_registers *registers, enum side side, const struct cache *cache,
-			  uintptr_t offset, unsigned *way)
+static uint32_t entry_set(struct sim_registers *registers, enum side side,
+			  const struct cache *cache, uintptr_t offset, unsigned *way)
 {
 	uintptr_t index = offset >> cache->line_shift;
 
 	if (offset == registers->entry_offset[side])
 		registers->entry_way[side]++;
 	else
-		registers->entry_way[side] = (uint32_t)(index / cache->sets);
+		registers->entry_way[side] = (uint32_t)(index / cache->sets) + 1;
 	registers->entry_offset[side] = offset;
-	*way = registers->entry_way[side] % cache->ways;
+	*way = (registers->entry_way[side] - 1) % cache->ways;
 	return (uint32_t)(index % cache->sets);
 }
 
@@ -114,11 +117,13 @@ void parisc_syncdma(struct quire_hw *hw)
 	sim_barrier(hw, sim_of(hw)->machine.cost.barrier);
 }
 
-/* --- TLB ----------------------------------------------------------------------------------------------------- */
+/* --- TLB ---------------------------------------------------------------------------------- */
 
 static void purge(struct quire_hw *hw, uint64_t space, uintptr_t va, unsigned sides)
 {
-	struct sim_tlb_match match = { .page = va >> QUIRE_PAGE_SHIFT, .number = space, .sides = sides };
+	struct sim_tlb_match match = {.page = va >> QUIRE_PAGE_SHIFT,
+				      .number = space,
+				      .sides = sides};
 
 	sim_tlb_operation(sim_of(hw), &match, true, SIM_OP_TLB_ENTRY);
 }
@@ -163,13 +168,15 @@ static void insert(struct quire_hw *hw, uint64_t space, uintptr_t va, quire_pa_t
 		.span_shift = QUIRE_PAGE_SHIFT,
 	};
 
-	sim_insn_require(pa < sim_of(hw)->machine.memory_bytes, "idtlbt/iitlbt", pa, "no memory is there");
+	sim_insn_require(pa < sim_of(hw)->machine.memory_bytes, "idtlbt/iitlbt", pa,
+			 "no memory is there");
 	translation.bits |= rights & PARISC_USER ? SIM_TLB_USER : 0;
 	translation.bits |= rights & PARISC_UNCACHED ? SIM_TLB_UNCACHED : 0;
 	sim_tlb_insert(sim_of(hw)->cpu->tlb, &translation);
 }
 
-void parisc_idtlbt(struct quire_hw *hw, uint64_t space, uintptr_t va, quire_pa_t pa, unsigned rights)
+void parisc_idtlbt(struct quire_hw *hw, uint64_t space, uintptr_t va, quire_pa_t pa,
+		   unsigned rights)
 {
 	unsigned bits = SIM_TLB_DATA_SIDE;
 
@@ -178,7 +185,8 @@ void parisc_idtlbt(struct quire_hw *hw, uint64_t space, uintptr_t va, quire_pa_t
 	insert(hw, space, va, pa, bits, rights);
 }
 
-void parisc_iitlbt(struct quire_hw *hw, uint64_t space, uintptr_t va, quire_pa_t pa, unsigned rights)
+void parisc_iitlbt(struct quire_hw *hw, uint64_t space, uintptr_t va, quire_pa_t pa,
+		   unsigned rights)
 {
 	unsigned bits = SIM_TLB_INSN_SIDE;
 
@@ -186,7 +194,7 @@ void parisc_iitlbt(struct quire_hw *hw, uint64_t space, uintptr_t va, quire_pa_t
 	insert(hw, space, va, pa, bits, rights);
 }
 
-/* --- Registers and firmware ------------------------------------------------------------------------------------ */
+/* --- Registers and firmware --------------------------------------------------------------- */
 
 void parisc_set_user_space(struct quire_hw *hw, uint64_t space)
 {

@@ -1,8 +1,9 @@
 /*
  * x86-64 instructions on the simulated machine: sim/insn/x86_64.h.
  *
- * Caches are coherent and walkers see them, so what is left to do is TLB purges of this CPU. CPUID answers from the
- * machine's description: leaves 1, 4, 18H and 80000001H are what a kernel sizes its maintenance by.
+ * Caches are coherent and walkers see them, so what is left to do is TLB purges of this CPU. CPUID
+ * answers from the machine's description: leaves 1, 4, 18H and 80000001H are what a kernel sizes
+ * its maintenance by.
  */
 #include <insn/x86_64.h>
 
@@ -33,12 +34,14 @@ bool x86_cmpxchg(struct quire_hw *hw, uintptr_t va, uint64_t old, uint64_t value
 	return same;
 }
 
-/* --- TLB ----------------------------------------------------------------------------------------------- */
+/* --- TLB ---------------------------------------------------------------------------------- */
 
 void x86_invlpg(struct quire_hw *hw, uintptr_t va)
 {
 	struct sim_tlb_match match = {
-		.any_number = true, .page = va >> QUIRE_PAGE_SHIFT, .sides = SIM_TLB_BOTH_SIDES,
+		.any_number = true,
+		.page = va >> QUIRE_PAGE_SHIFT,
+		.sides = SIM_TLB_BOTH_SIDES,
 	};
 
 	sim_tlb_operation(sim_of(hw), &match, false, SIM_OP_TLB_ENTRY);
@@ -47,7 +50,10 @@ void x86_invlpg(struct quire_hw *hw, uintptr_t va)
 void x86_set_cr3(struct quire_hw *hw, uint64_t value)
 {
 	struct sim_tlb_match match = {
-		.any_page = true, .any_number = true, .keep_global = true, .sides = SIM_TLB_BOTH_SIDES,
+		.any_page = true,
+		.any_number = true,
+		.keep_global = true,
+		.sides = SIM_TLB_BOTH_SIDES,
 	};
 
 	sim_drain(sim_of(hw));
@@ -60,7 +66,7 @@ uint64_t x86_cr3(struct quire_hw *hw)
 	return sim_of(hw)->cpu->registers.cr3;
 }
 
-/* --- Caches ---------------------------------------------------------------------------------------------- */
+/* --- Caches ------------------------------------------------------------------------------- */
 
 void x86_clflush(struct quire_hw *hw, uintptr_t va)
 {
@@ -96,12 +102,13 @@ uint64_t x86_rdtsc(struct quire_hw *hw)
 	return sim_cycles(hw);
 }
 
-/* --- CPUID: SDM volume 2, CPUID, tables of leaves --------------------------------------------------------- */
+/* --- CPUID: SDM volume 2, CPUID, tables of leaves ----------------------------------------- */
 
 /* Leaf 4: one cache. Type 1 data, 2 instructions, 3 unified; `sharing`: CPUs that share it. */
-static struct x86_cpuid cpuid_cache(const struct sim_cache *cache, unsigned type, unsigned level, uint32_t sharing)
+static struct x86_cpuid cpuid_cache(const struct sim_cache *cache, unsigned type, unsigned level,
+				    uint32_t sharing)
 {
-	struct x86_cpuid id = { 0 };
+	struct x86_cpuid id = {0};
 
 	id.eax = type | level << 5 | 1u << 8 | (sharing - 1) << 14;
 	id.ebx = (cache->line_bytes - 1) | (cache->ways - 1) << 22;
@@ -117,13 +124,13 @@ static struct x86_cpuid cpuid_caches(const struct sim_machine *machine, uint32_t
 		return cpuid_cache(&machine->l1i, 2, 1, 1);
 	if (subleaf == 2 && machine->l2.bytes)
 		return cpuid_cache(&machine->l2, 3, 2, machine->cpus);
-	return (struct x86_cpuid){ 0 };
+	return (struct x86_cpuid){0};
 }
 
 /* Leaf 18H: one unified TLB of 4 KB pages. */
 static struct x86_cpuid cpuid_tlb(const struct sim_tlb *tlb, uint32_t subleaf)
 {
-	struct x86_cpuid id = { 0 };
+	struct x86_cpuid id = {0};
 
 	if (subleaf)
 		return id;
@@ -136,13 +143,17 @@ static struct x86_cpuid cpuid_tlb(const struct sim_tlb *tlb, uint32_t subleaf)
 struct x86_cpuid x86_cpuid(struct quire_hw *hw, uint32_t leaf, uint32_t subleaf)
 {
 	const struct sim_machine *machine = sim_machine(sim_of(hw));
-	struct x86_cpuid id = { 0 };
+	struct x86_cpuid id = {0};
 
 	switch (leaf) {
 	case 0: /* the highest leaf, and the vendor's name */
-		id = (struct x86_cpuid){ .eax = 0x18, .ebx = 0x756e6547, .ecx = 0x6c65746e, .edx = 0x49656e69 };
+		id = (struct x86_cpuid){.eax = 0x18,
+					.ebx = 0x756e6547,
+					.ecx = 0x6c65746e,
+					.edx = 0x49656e69};
 		break;
-	case 1: /* line of CLFLUSH in units of 8 bytes, CPU number; PSE, TSC, MSR, PAE, CX8, PGE, CLFSH */
+	case 1: /* line of CLFLUSH in units of 8 bytes, CPU number; PSE, TSC, MSR, PAE, CX8, PGE,
+		   CLFSH */
 		id.ebx = machine->l1d.line_bytes / 8 << 8 | sim_cpu(sim_of(hw)) << 24;
 		id.edx = 1u << 3 | 1u << 4 | 1u << 5 | 1u << 6 | 1u << 8 | 1u << 13 | 1u << 19;
 		break;

@@ -21,9 +21,9 @@ struct sim_registers {
 	uint32_t ttbr0, contextidr, sctlr, csselr; /* ARMv7 */
 	uint64_t user_space;                       /* PA-RISC: space of user addresses */
 	uint64_t cr3;                              /* x86-64 */
-	/* PA-RISC flush-entry instructions, D and I (insn_parisc.c): where the last one was, and the way it took. */
+	/* PA-RISC flush-entry instructions, D and I (insn_parisc.c): where the last one was; its way, plus 1. */
 	uintptr_t entry_offset[2];
-	uint32_t entry_way[2];
+	uint32_t entry_way[2]; /* 0: there was none */
 };
 
 struct sim_cpu {

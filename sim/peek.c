@@ -1,8 +1,8 @@
 /*
  * Looking without being seen: what a load would return, for a host that checks results.
  *
- * No cache, clock or count changes. A translation that the TLB no longer holds is brought into it as by a load,
- * at no cost: tables that software walks can be read in no other way.
+ * No cache, clock or count changes. A translation that the TLB no longer holds is brought into it
+ * as by a load, at no cost: tables that software walks can be read in no other way.
  */
 #include "sim/internal.h"
 
@@ -12,7 +12,8 @@ static void peek_line(struct sim *sim, uintptr_t va, quire_pa_t pa, uint8_t *to,
 	const struct cache *holder = &sim->cpu->l1d;
 	struct cache_place place = cache_find(holder, va, pa);
 
-	for (unsigned cpu = 0; sim->machine.data_coherent && cpu < sim->machine.cpus && place.way < 0; cpu++) {
+	for (unsigned cpu = 0;
+	     sim->machine.data_coherent && cpu < sim->machine.cpus && place.way < 0; cpu++) {
 		holder = &sim->cpus[cpu].l1d;
 		place = cache_find(holder, va, pa);
 	}
@@ -23,7 +24,9 @@ static void peek_line(struct sim *sim, uintptr_t va, quire_pa_t pa, uint8_t *to,
 	if (place.way < 0)
 		memcpy(to, sim->memory.bytes + pa, bytes);
 	else
-		memcpy(to, cache_line(holder, place.set, (unsigned)place.way) + (pa & (holder->line_bytes - 1)),
+		memcpy(to,
+		       cache_line(holder, place.set, (unsigned)place.way) +
+			       (pa & (holder->line_bytes - 1)),
 		       bytes);
 }
 

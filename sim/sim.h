@@ -97,7 +97,7 @@ enum sim_party {
 struct sim_violation {
 	enum sim_party observer;
 	unsigned cpu;       /* of the observer */
-	uintptr_t va;       /* address it used; 0 for devices and walkers */
+	uintptr_t va;       /* address it used; 0 for devices and walkers. A walker with one: a stale TLB entry was used */
 	quire_pa_t pa;      /* first byte that differs */
 	uint64_t expected;  /* up to 8 bytes from pa on, little end first */
 	uint64_t got;

@@ -1,15 +1,17 @@
 /*
  * A store buffer that forwards by virtual address.
  *
- * Stores wait in order for their turn to enter the L1 D cache. A load must find those that wait. This buffer
- * compares low virtual address bits only (modulo store_buffer_bytes): a load of the same bytes through an
- * alias that differs in those bits does not find the store and reads what the cache still holds. That is
- * the failure which the alias test of 2003 told apart from a cache failure.
+ * Stores wait in order for their turn to enter the L1 D cache. A load must find those that wait.
+ * This buffer compares low virtual address bits only (modulo store_buffer_bytes): a load of the
+ * same bytes through an alias that differs in those bits does not find the store and reads what the
+ * cache still holds. That is the failure which the alias test of 2003 told apart from a cache
+ * failure.
  *
  * In here two accesses *meet* when they share a byte of memory and their mappings are equal modulo
- * store_buffer_bytes (0: when they are the same). The youngest store that a load meets gives the value if it covers
- * the load; if it covers only a part, the buffer drains up to it first. Unrelated addresses that are equal
- * in the compared bits do not meet: real buffers compare those in full later, at some cost and no error.
+ * store_buffer_bytes (0: when they are the same). The youngest store that a load meets gives the
+ * value if it covers the load; if it covers only a part, the buffer drains up to it first.
+ * Unrelated addresses that are equal in the compared bits do not meet: real buffers compare those
+ * in full later, at some cost and no error.
  */
 #include <stdlib.h>
 
@@ -64,18 +66,19 @@ static void retire(struct sim *sim, uint32_t count)
 	}
 }
 
-void sim_store_buffer_put(struct sim *sim, uintptr_t va, quire_pa_t pa, unsigned bytes, uint64_t value)
+void sim_store_buffer_put(struct sim *sim, uintptr_t va, quire_pa_t pa, unsigned bytes,
+			  uint64_t value)
 {
 	struct sim_store_buffer *buffer = sim->cpu->stores;
 
 	if (buffer->count == buffer->size)
 		retire(sim, 1);
-	*nth(buffer, buffer->count) = (struct store){ va, pa, value, bytes };
+	*nth(buffer, buffer->count) = (struct store){va, pa, value, bytes};
 	buffer->count++;
 }
 
-static bool meets(const struct sim_store_buffer *buffer, const struct store *store, uintptr_t va, quire_pa_t pa,
-		  unsigned bytes)
+static bool meets(const struct sim_store_buffer *buffer, const struct store *store, uintptr_t va,
+		  quire_pa_t pa, unsigned bytes)
 {
 	uint64_t apart = (va - pa) - (store->va - store->pa);
 
@@ -84,7 +87,8 @@ static bool meets(const struct sim_store_buffer *buffer, const struct store *sto
 	return buffer->period_bytes ? apart % buffer->period_bytes == 0 : apart == 0;
 }
 
-bool sim_store_buffer_forward(struct sim *sim, uintptr_t va, quire_pa_t pa, unsigned bytes, uint64_t *value)
+bool sim_store_buffer_forward(struct sim *sim, uintptr_t va, quire_pa_t pa, unsigned bytes,
+			      uint64_t *value)
 {
 	struct sim_store_buffer *buffer = sim->cpu->stores;
 

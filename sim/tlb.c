@@ -1,16 +1,18 @@
 /*
- * TLBs and translation: how an address that is not in the kernel's linear mapping becomes a physical one.
+ * TLBs and translation: how an address that is not in the kernel's linear mapping becomes a
+ * physical one.
  *
- * A translation is looked up; on a miss the hardware walks, or on PA-RISC the trap of the kernel under
- * test fills by instructions; what is still missing or forbidden is a fault for the kernel to mend; then all
- * is tried again. A kernel that mends nothing, or leaves an entry that forbids the access in the TLB, would
- * fault for ever on a board. Here it gets SIM_TRIES tries, then the access fails and the reason is kept
- * (sim_complaint).
+ * A translation is looked up; on a miss the hardware walks, or on PA-RISC the trap of the kernel
+ * under test fills by instructions; what is still missing or forbidden is a fault for the kernel to
+ * mend; then all is tried again. A kernel that mends nothing, or leaves an entry that forbids the
+ * access in the TLB, would fault for ever on a board. Here it gets SIM_TRIES tries, then the access
+ * fails and the reason is kept (sim_complaint).
  *
- * A hit uses what the entry says, true or not. Where hardware walks, the witness then asks what the tables
- * mean to say at this moment. An entry that allows what they forbid, or that leads to another frame, is
- * a stale TLB entry in use: a violation whose observer is the walker and whose `va` is not 0. An entry
- * that allows less than the tables is none, since it costs a fault and no more.
+ * A hit uses what the entry says, true or not. Where hardware walks, the witness then asks what the
+ * tables mean to say at this moment. An entry that allows what they forbid, or that leads to
+ * another frame, is a stale TLB entry in use: a violation whose observer is the walker and whose
+ * `va` is not 0. An entry that allows less than the tables is none, since it costs a fault and no
+ * more.
  */
 #include <stdlib.h>
 
@@ -19,7 +21,7 @@
 /* More than any chain of faults that makes progress: absent, young, copy on write, first store. */
 #define SIM_TRIES 64u
 
-/* --- The TLB ----------------------------------------------------------------------------------------- */
+/* --- The TLB ------------------------------------------------------------------------------ */
 
 struct sim_tlb_state *sim_tlb_create(const struct sim_machine *machine)
 {
@@ -55,8 +57,8 @@ static bool same_number(const struct sim_tlb_state *tlb, const struct sim_transl
 	return !tlb->tagged || (entry->bits & SIM_TLB_GLOBAL) || entry->number == number;
 }
 
-static bool entry_matches(const struct sim_tlb_state *tlb, const struct sim_translation *entry, uint64_t page,
-			  uint64_t number, unsigned sides)
+static bool entry_matches(const struct sim_tlb_state *tlb, const struct sim_translation *entry,
+			  uint64_t page, uint64_t number, unsigned sides)
 {
 	return (entry->bits & sides) && entry->page == page && same_number(tlb, entry, number);
 }
@@ -104,8 +106,11 @@ static bool drop_sides(struct sim_translation *entry, unsigned sides)
 	return true;
 }
 
-/* The way that an insertion replaces: one that overlaps, else an empty one, else the next in turn. */
-static struct sim_translation *choose_victim(struct sim_tlb_state *tlb, const struct sim_translation *translation)
+/*
+ * The way that an insertion replaces: one that overlaps, else an empty one, else the next in turn.
+ */
+static struct sim_translation *choose_victim(struct sim_tlb_state *tlb,
+					     const struct sim_translation *translation)
 {
 	uint32_t set = (uint32_t)(translation->page % tlb->sets);
 	struct sim_translation *entries = &tlb->entries[(size_t)set * tlb->ways], *empty = NULL;
@@ -113,7 +118,8 @@ static struct sim_translation *choose_victim(struct sim_tlb_state *tlb, const st
 	for (uint32_t way = 0; way < tlb->ways; way++) {
 		struct sim_translation *entry = &entries[way];
 
-		if (entry_matches(tlb, entry, translation->page, translation->number, SIM_TLB_BOTH_SIDES))
+		if (entry_matches(tlb, entry, translation->page, translation->number,
+				  SIM_TLB_BOTH_SIDES))
 			return entry;
 		if (!entry->bits && !empty)
 			empty = entry;
@@ -171,7 +177,8 @@ bool sim_tlb_purge_index(struct sim_tlb_state *tlb, uint64_t index, unsigned sid
 	return drop_sides(&tlb->entries[index % ((uint64_t)tlb->sets * tlb->ways)], sides);
 }
 
-void sim_tlb_operation(struct sim *sim, const struct sim_tlb_match *match, bool all_cpus, enum sim_op book)
+void sim_tlb_operation(struct sim *sim, const struct sim_tlb_match *match, bool all_cpus,
+		       enum sim_op book)
 {
 	const struct sim_costs *cost = &sim->machine.cost;
 	uint64_t ticks = book == SIM_OP_TLB_ALL ? cost->tlb_all : cost->tlb_op;
@@ -188,7 +195,7 @@ void sim_tlb_operation(struct sim *sim, const struct sim_tlb_match *match, bool 
 	sim_book(sim, book, ticks, !found);
 }
 
-/* --- Translation -------------------------------------------------------------------------------------- */
+/* --- Translation -------------------------------------------------------------------------- */
 
 static unsigned needed_bits(const struct sim *sim, uintptr_t va, enum quire_access access)
 {
@@ -220,9 +227,10 @@ static uint64_t current_number(const struct sim *sim, uintptr_t va)
 }
 
 /* Reports an entry that is used against what the tables mean to say now. */
-static void witness_entry(struct sim *sim, const struct sim_translation *entry, uintptr_t va, unsigned need)
+static void witness_entry(struct sim *sim, const struct sim_translation *entry, uintptr_t va,
+			  unsigned need)
 {
-	struct sim_walk walk = { .va = va, .need = need, .reference = true };
+	struct sim_walk walk = {.va = va, .need = need, .reference = true};
 	struct sim_translation now;
 
 	if (sim->machine.isa == SIM_PARISC)
@@ -236,7 +244,7 @@ static void witness_entry(struct sim *sim, const struct sim_translation *entry, 
 /* A miss. 0: look again. */
 static int fill(struct sim *sim, uintptr_t va, enum quire_access access, unsigned need)
 {
-	struct sim_walk walk = { .va = va, .need = need };
+	struct sim_walk walk = {.va = va, .need = need};
 	struct sim_translation translation;
 	int error;
 
@@ -245,7 +253,10 @@ static int fill(struct sim *sim, uintptr_t va, enum quire_access access, unsigne
 		if (!sim->traps.tlb_miss)
 			return -QUIRE_EFAULT;
 		error = sim->traps.tlb_miss(sim->traps.context, va, access);
-		/* What an absent translation costs a cache operation is tlb_absent, all in one (insn_parisc.c). */
+		/*
+		 * What an absent translation costs a cache operation is tlb_absent, all in one
+		 * (insn_parisc.c).
+		 */
 		if (!error || need)
 			sim_charge(sim, sim->machine.cost.tlb_miss);
 		return error;
@@ -265,7 +276,10 @@ static int fault(struct sim *sim, uintptr_t va, enum quire_access access)
 	return sim->traps.fault(sim->traps.context, va, access);
 }
 
-/* x86-64 walks once more before it believes an entry that forbids an access (dirty bit; SDM volume 3, 4.10.4.1). */
+/*
+ * x86-64 walks once more before it believes an entry that forbids an access (dirty bit; SDM volume
+ * 3, 4.10.4.1).
+ */
 static bool drop_forbidding(struct sim *sim, struct sim_translation *entry)
 {
 	if (sim->machine.isa != SIM_X86_64)
@@ -279,13 +293,14 @@ static struct sim_translation *look_up(struct sim *sim, uintptr_t va, unsigned s
 	return sim_tlb_find(sim->cpu->tlb, va >> QUIRE_PAGE_SHIFT, current_number(sim, va), sides);
 }
 
-int sim_translate(struct sim *sim, uintptr_t va, enum quire_access access, bool nonaccess, quire_pa_t *pa,
-		  bool *uncached)
+int sim_translate(struct sim *sim, uintptr_t va, enum quire_access access, bool nonaccess,
+		  quire_pa_t *pa, bool *uncached)
 {
 	unsigned need = nonaccess ? 0 : needed_bits(sim, va, access);
-	unsigned sides = nonaccess ? SIM_TLB_BOTH_SIDES :
-			 access == QUIRE_FETCH ? SIM_TLB_INSN_SIDE : SIM_TLB_DATA_SIDE;
+	unsigned sides = access == QUIRE_FETCH ? SIM_TLB_INSN_SIDE : SIM_TLB_DATA_SIDE;
 
+	if (nonaccess)
+		sides = SIM_TLB_BOTH_SIDES;
 	for (unsigned try = 0; try < SIM_TRIES; try++) {
 		struct sim_translation *entry = look_up(sim, va, sides);
 		int error;
@@ -305,8 +320,8 @@ int sim_translate(struct sim *sim, uintptr_t va, enum quire_access access, bool 
 		if (error)
 			return error;
 	}
-	sim->complaint = "an access faulted for ever: the kernel says that the fault is mended, but the TLB or the "
-			 "tables still forbid the access";
+	sim->complaint = "an access faulted for ever: the kernel says that the fault is mended, "
+			 "but the TLB or the tables still forbid the access";
 	return -QUIRE_EFAULT;
 }
 

@@ -1,16 +1,16 @@
 /*
  * TLBs and translation, for the files of sim/ only.
  *
- * A TLB entry is a copy of what the tables once said, and nothing keeps it true: it stays until it is purged
- * or another entry takes its place. Replacement is round robin within a set, so that a lookup changes
- * nothing and every run evicts the same entries.
+ * A TLB entry is a copy of what the tables once said, and nothing keeps it true: it stays until it
+ * is purged or another entry takes its place. Replacement is round robin within a set, so that a
+ * lookup changes nothing and every run evicts the same entries.
  *
- * An entry has a D side and an I side. Hardware walkers fill both. On PA-RISC software fills and purges
- * each by its own instruction, and an entry that holds only one side is a miss for the other: so a
- * forgotten PITLB shows, whether or not the board's TLB is a combined one.
+ * An entry has a D side and an I side. Hardware walkers fill both. On PA-RISC software fills and
+ * purges each by its own instruction, and an entry that holds only one side is a miss for the
+ * other: so a forgotten PITLB shows, whether or not the board's TLB is a combined one.
  *
- * Spans above 4 KiB enter as the one 4 KiB piece that was asked for, but are purged as a whole by any
- * address inside.
+ * Spans above 4 KiB enter as the one 4 KiB piece that was asked for, but are purged as a whole by
+ * any address inside.
  */
 #ifndef SIM_TLB_H
 #define SIM_TLB_H
@@ -21,8 +21,8 @@ enum sim_translation_bits {
 	SIM_TLB_LOAD = 1,
 	SIM_TLB_STORE = 2,
 	SIM_TLB_FETCH = 4,
-	SIM_TLB_USER = 8,      /* user code may use it */
-	SIM_TLB_GLOBAL = 16,   /* matches every address-space number */
+	SIM_TLB_USER = 8,    /* user code may use it */
+	SIM_TLB_GLOBAL = 16, /* matches every address-space number */
 	SIM_TLB_UNCACHED = 32,
 	SIM_TLB_DATA_SIDE = 64,
 	SIM_TLB_INSN_SIDE = 128,
@@ -30,11 +30,11 @@ enum sim_translation_bits {
 };
 
 struct sim_translation {
-	uint64_t page;   /* va >> QUIRE_PAGE_SHIFT */
-	uint64_t frame;  /* pa >> QUIRE_PAGE_SHIFT */
-	uint64_t number; /* of the address space: ASID, space id; 0 on x86-64 */
-	uint64_t raw;    /* the leaf descriptor it was made from; 0 where software filled it */
-	unsigned bits;   /* 0: empty */
+	uint64_t page;       /* va >> QUIRE_PAGE_SHIFT */
+	uint64_t frame;      /* pa >> QUIRE_PAGE_SHIFT */
+	uint64_t number;     /* of the address space: ASID, space id; 0 on x86-64 */
+	uint64_t raw;        /* the leaf descriptor it was made from; 0 where software filled it */
+	unsigned bits;       /* 0: empty */
 	unsigned span_shift; /* log2 of the bytes that the leaf descriptor maps */
 };
 
@@ -71,24 +71,25 @@ bool sim_tlb_purge(struct sim_tlb_state *tlb, const struct sim_tlb_match *match)
 bool sim_tlb_purge_index(struct sim_tlb_state *tlb, uint64_t index, unsigned sides);
 
 /*
- * A TLB instruction: purges on this or on all CPUs; charges tlb_op or tlb_all as `book` says, and broadcast
- * where it reaches others; books one instruction.
+ * A TLB instruction: purges on this or on all CPUs; charges tlb_op or tlb_all as `book` says, and
+ * broadcast where it reaches others; books one instruction.
  */
-void sim_tlb_operation(struct sim *sim, const struct sim_tlb_match *match, bool all_cpus, enum sim_op book);
+void sim_tlb_operation(struct sim *sim, const struct sim_tlb_match *match, bool all_cpus,
+		       enum sim_op book);
 
 /*
- * Any address, for a cache operation. On PA-RISC those name their space; elsewhere `space` says nothing.
- * -QUIRE_EFAULT: no translation.
+ * Any address, for a cache operation. On PA-RISC those name their space; elsewhere `space` says
+ * nothing. -QUIRE_EFAULT: no translation.
  */
 int sim_translate_space(struct sim *sim, uint64_t space, uintptr_t va, quire_pa_t *pa);
 
 /* What a walk is done for. */
 struct sim_walk {
 	uintptr_t va;
-	unsigned need;    /* SIM_TLB_ bits without which the walk ends in a fault; 0: a cache operation */
-	bool reference;   /* reads what the tables should say (the witness's copy): free, sets no bits */
-	quire_pa_t at;    /* out: the descriptor that decided */
-	unsigned bytes;   /* out: its size */
+	unsigned need;  /* SIM_TLB_ bits that the access must have; 0: a cache operation */
+	bool reference; /* of the witness's copy of the tables: free, sets no bits */
+	quire_pa_t at;  /* out, reference only: the descriptor that decided */
+	unsigned bytes; /* and its size; 0: there was none */
 };
 
 /* walker.c: 0 with *translation filled, or -QUIRE_EFAULT: the tables hold no usable translation. */

@@ -1,42 +1,42 @@
 /*
  * The hardware table walkers: ARMv7 short descriptors and x86-64 4-level paging.
  *
- * A walker is one more observer of memory. It reads descriptors at the level where the machine's walker
- * reads, so a store that has not got there yet is missed, and the witness says so. The same code also walks
- * the witness's reference copy, which tells what the tables mean to say now (struct sim_walk, reference).
+ * A walker is one more observer of memory. It reads descriptors at the level where the machine's
+ * walker reads, so a store that has not got there yet is missed, and the witness says so. The same
+ * code also walks the witness's reference copy, which tells what the tables mean to say now (struct
+ * sim_walk, reference).
  *
- * No table lies at physical address 0, where the kernel's text is: a root of 0 is a CPU that has no tables loaded.
+ * No table lies at physical address 0, where the kernel's text is: a root of 0 is a CPU that has no
+ * tables loaded.
  *
  * PA-RISC has no walker: its misses trap (tlb.c).
  */
 #include "sim/tlb.h"
 
-/* Reads one descriptor. False: it lies outside memory, which ends a walk like an absent entry. */
-static bool read_descriptor(struct sim *sim, struct sim_walk *walk, quire_pa_t pa, unsigned bytes,
-			    uint64_t *raw)
+/* One descriptor. Where no memory is it reads as 0, an absent entry in both formats. */
+static uint64_t read_descriptor(struct sim *sim, struct sim_walk *walk, quire_pa_t pa,
+				unsigned bytes)
 {
-	if (pa > sim->machine.memory_bytes - bytes)
-		return false;
+	uint64_t raw = 0;
+
+	if (!walk->reference)
+		return sim_walker_read(sim, pa, bytes);
 	walk->at = pa;
-	walk->bytes = bytes;
-	*raw = 0;
-	if (walk->reference)
-		memcpy(raw, sim->witness.reference.bytes + pa, bytes);
-	else
-		*raw = sim_walker_read(sim, pa, bytes);
-	return true;
+	walk->bytes = pa > sim->machine.memory_bytes - bytes ? 0 : bytes;
+	memcpy(&raw, sim->witness.reference.bytes + (walk->bytes ? pa : 0), walk->bytes);
+	return raw;
 }
 
-/* --- ARMv7: DDI 0406C B3.5 (formats), B3.7 (access control), B3.8 (TEX remap) ------------------------ */
+/* --- ARMv7: DDI 0406C B3.5 (formats), B3.7 (access control), B3.8 (TEX remap) ------------- */
 
-#define ARM_TYPE 3u        /* bits [1:0] of both levels */
-#define ARM_L1_TABLE 1u
+#define ARM_TYPE            3u /* bits [1:0] of both levels */
+#define ARM_L1_TABLE        1u
 #define ARM_L1_SUPERSECTION (1u << 18)
-#define ARM_L1_XN (1u << 4)
-#define ARM_L2_SMALL 2u    /* bit 0 of a small page is XN */
-#define ARM_L2_LARGE_XN (1u << 15)
-#define ARM_CACHEABLE 8u   /* C */
-#define ARM_SCTLR_AFE (1u << 29)
+#define ARM_L1_XN           (1u << 4)
+#define ARM_L2_SMALL        2u /* bit 0 of a small page is XN */
+#define ARM_L2_LARGE_XN     (1u << 15)
+#define ARM_CACHEABLE       8u /* C */
+#define ARM_SCTLR_AFE       (1u << 29)
 
 /* The access permissions of a leaf, its AP[0] at bit `ap0`, APX and nG where the level has them. */
 struct arm_leaf {
@@ -47,11 +47,13 @@ struct arm_leaf {
 };
 
 /*
- * B3.7.1: with SCTLR.AFE set AP[0] is the access flag and AP[2:1] say: 2, read only; 1, user too. Without
- * it AP[2:0] = 2 is read only for users; the other values that this simulator's users see mean the same.
+ * B3.7.1: with SCTLR.AFE set AP[0] is the access flag and AP[2:1] say: 2, read only; 1, user too.
+ * Without it AP[2:0] = 2 is read only for users; the other values that this simulator's users see
+ * mean the same.
  *
- * B3.8.3: with TEX remap the memory type is what PRRR and NMRR say of TEX[0], C and B. The simulator has
- * the setting under which C keeps its meaning of before: set, normal memory that caches hold.
+ * B3.8.3: with TEX remap the memory type is what PRRR and NMRR say of TEX[0], C and B. The
+ * simulator has the setting under which C keeps its meaning of before: set, normal memory that
+ * caches hold.
  */
 static int arm_leaf(const struct sim *sim, const struct sim_walk *walk, const struct arm_leaf *leaf,
 		    struct sim_translation *translation)
@@ -80,20 +82,31 @@ static int arm_section(struct sim *sim, struct sim_walk *walk, uint64_t raw,
 		       struct sim_translation *translation)
 {
 	struct arm_leaf leaf = {
-		.raw = raw, .ap0 = 10, .apx = 15, .ng = 17, .xn = raw & ARM_L1_XN, .span_shift = 20,
+		.raw = raw,
+		.ap0 = 10,
+		.apx = 15,
+		.ng = 17,
+		.xn = raw & ARM_L1_XN,
+		.span_shift = 20,
 	};
 
-	/* Supersections are optional without large physical addresses; this CPU has none (B3.5.1). */
+	/*
+	 * Supersections are optional without large physical addresses; this CPU has none (B3.5.1).
+	 */
 	if (raw & ARM_L1_SUPERSECTION)
 		return -QUIRE_EFAULT;
 	return arm_leaf(sim, walk, &leaf, translation);
 }
 
-static int arm_page(struct sim *sim, struct sim_walk *walk, uint64_t raw, struct sim_translation *translation)
+static int arm_page(struct sim *sim, struct sim_walk *walk, uint64_t raw,
+		    struct sim_translation *translation)
 {
 	bool small = raw & ARM_L2_SMALL;
 	struct arm_leaf leaf = {
-		.raw = raw, .ap0 = 4, .apx = 9, .ng = 11,
+		.raw = raw,
+		.ap0 = 4,
+		.apx = 9,
+		.ng = 11,
 		.xn = small ? raw & 1 : raw & ARM_L2_LARGE_XN,
 		.span_shift = small ? 12 : 16,
 	};
@@ -104,9 +117,9 @@ static int arm_page(struct sim *sim, struct sim_walk *walk, uint64_t raw, struct
 }
 
 /*
- * TTBCR.N is 0: TTBR0 covers all addresses with a table of 4096 words. Domains are all clients. Only
- * translation and access flag faults keep an entry out of the TLB (B3.9.3): one that forbids this very access
- * is returned like any other.
+ * TTBCR.N is 0: TTBR0 covers all addresses with a table of 4096 words. Domains are all clients.
+ * Only translation and access flag faults keep an entry out of the TLB (B3.10.1): one that forbids
+ * this very access is returned like any other.
  */
 static int arm_walk(struct sim *sim, struct sim_walk *walk, struct sim_translation *translation)
 {
@@ -117,34 +130,32 @@ static int arm_walk(struct sim *sim, struct sim_walk *walk, struct sim_translati
 	if (walk->va > 0xffffffffu || !root)
 		return -QUIRE_EFAULT;
 	translation->number = registers->contextidr & 0xff;
-	if (!read_descriptor(sim, walk, root + (walk->va >> 20) * 4, 4, &raw))
-		return -QUIRE_EFAULT;
+	raw = read_descriptor(sim, walk, root + (walk->va >> 20) * 4, 4);
 	switch (raw & ARM_TYPE) {
 	case 0:
 		return -QUIRE_EFAULT;
 	case ARM_L1_TABLE:
 		table = raw & 0xfffffc00u;
-		if (!read_descriptor(sim, walk, table + (walk->va >> 12 & 0xff) * 4, 4, &raw))
-			return -QUIRE_EFAULT;
+		raw = read_descriptor(sim, walk, table + (walk->va >> 12 & 0xff) * 4, 4);
 		return arm_page(sim, walk, raw, translation);
 	default: /* 3 is a section with PXN, which says nothing to user code */
 		return arm_section(sim, walk, raw, translation);
 	}
 }
 
-/* --- x86-64: SDM volume 3, 4.5 (formats), 4.6 (access rights), 4.8 (accessed and dirty) --------------- */
+/* --- x86-64: SDM volume 3, 4.5 (formats), 4.6 (access rights), 4.8 (accessed and dirty) --- */
 
-#define X86_PRESENT 1u
-#define X86_WRITE 2u
-#define X86_USER 4u
+#define X86_PRESENT  1u
+#define X86_WRITE    2u
+#define X86_USER     4u
 #define X86_UNCACHED 0x10u /* PCD: with the PAT of reset, UC or UC- */
 #define X86_ACCESSED 0x20u
-#define X86_DIRTY 0x40u
-#define X86_LARGE 0x80u
-#define X86_GLOBAL 0x100u
-#define X86_NX ((uint64_t)1 << 63)
-#define X86_ADDRESS 0x000ffffffffff000u
-#define X86_LEVELS 4u
+#define X86_DIRTY    0x40u
+#define X86_LARGE    0x80u
+#define X86_GLOBAL   0x100u
+#define X86_NX       ((uint64_t)1 << 63)
+#define X86_ADDRESS  0x000ffffffffff000u
+#define X86_LEVELS   4u
 
 struct x86_entry {
 	quire_pa_t pa;
@@ -164,7 +175,8 @@ static unsigned x86_rights(unsigned bits, uint64_t raw)
 }
 
 /* Sets the accessed bits on the way and, for a store, the leaf's dirty bit (4.8). */
-static void x86_mark(struct sim *sim, const struct sim_walk *walk, struct x86_entry *entries, unsigned count)
+static void x86_mark(struct sim *sim, const struct sim_walk *walk, struct x86_entry *entries,
+		     unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
 		uint64_t set = X86_ACCESSED;
@@ -179,9 +191,9 @@ static void x86_mark(struct sim *sim, const struct sim_walk *walk, struct x86_en
 }
 
 /*
- * An access that the tables forbid leaves nothing in the TLB: its page fault drops the entries of its address
- * (4.10.4.1). An entry without the dirty bit enters without the right to store, so the first store walks
- * again and sets it.
+ * An access that the tables forbid leaves nothing in the TLB: its page fault drops the entries of
+ * its address (4.10.4.1). An entry without the dirty bit enters without the right to store, so the
+ * first store walks again and sets it.
  */
 static int x86_walk(struct sim *sim, struct sim_walk *walk, struct sim_translation *translation)
 {
@@ -196,9 +208,10 @@ static int x86_walk(struct sim *sim, struct sim_walk *walk, struct sim_translati
 	for (;; shift -= 9) {
 		quire_pa_t pa = table + (walk->va >> shift & 0x1ff) * 8;
 
-		if (!read_descriptor(sim, walk, pa, 8, &raw) || !(raw & X86_PRESENT))
+		raw = read_descriptor(sim, walk, pa, 8);
+		if (!(raw & X86_PRESENT))
 			return -QUIRE_EFAULT;
-		entries[count++] = (struct x86_entry){ pa, raw };
+		entries[count++] = (struct x86_entry){pa, raw};
 		bits = x86_rights(bits, raw);
 		if ((bits & walk->need) != walk->need)
 			return -QUIRE_EFAULT;
@@ -229,9 +242,12 @@ int sim_walk(struct sim *sim, struct sim_walk *walk, struct sim_translation *tra
 
 	walk->bytes = 0;
 	translation->page = walk->va >> QUIRE_PAGE_SHIFT;
-	error = sim->machine.isa == SIM_ARMV7 ? arm_walk(sim, walk, translation) :
-						x86_walk(sim, walk, translation);
-	/* A frame where no memory is: an access would end in a bus error, which user code sees as a fault. */
+	error = sim->machine.isa == SIM_ARMV7 ? arm_walk(sim, walk, translation)
+					      : x86_walk(sim, walk, translation);
+	/*
+	 * A frame where no memory is: an access would end in a bus error, which user code sees as a
+	 * fault.
+	 */
 	if (!error && translation->frame >= sim->machine.memory_bytes >> QUIRE_PAGE_SHIFT)
 		error = -QUIRE_EFAULT;
 	return error;

@@ -1,28 +1,30 @@
 /*
- * ARMv7-A: what the identification registers tell, and the table of calls. The port's parts: armv7.h.
+ * ARMv7-A: what the identification registers tell, and the table of calls. The port's parts:
+ * armv7.h.
  */
 #include "arch/armv7/armv7.h"
 #include <quire/quire.h>
 
 /* SCTLR, DDI 0406C B4.1.130. */
-#define SCTLR_C (1u << 2)
-#define SCTLR_Z (1u << 11)
-#define SCTLR_I (1u << 12)
+#define SCTLR_C   (1u << 2)
+#define SCTLR_Z   (1u << 11)
+#define SCTLR_I   (1u << 12)
 #define SCTLR_TRE (1u << 28)
 #define SCTLR_AFE (1u << 29)
 
 /* CTR.L1Ip, B4.1.42. */
 #define CTR_L1IP(ctr) ((ctr) >> 14 & 3)
-#define L1IP_AIVIVT 1u
-#define L1IP_VIPT 2u
+#define L1IP_AIVIVT   1u
+#define L1IP_VIPT     2u
 
-/* TTBR0 with the multiprocessing extensions, B4.1.154: walks are inner and outer write-back, shareable. */
+/* TTBR0 with the multiprocessing extensions, B4.1.154: walks are inner and outer write-back,
+ * shareable. */
 #define TTBR_CACHED_WALKS (1u << 6 | 1u << 5 | 1u << 3 | 1u << 1)
 /* Walks go to memory. */
 #define TTBR_UNCACHED_WALKS 0u
 
 #define MIDR_PART(midr) ((midr) >> 4 & 0xfff)
-#define PART_CORTEX_A9 0xc09
+#define PART_CORTEX_A9  0xc09
 /* Where the size of the TLB is not told: that of the smallest ARMv7-A core, two TLBs of 32. */
 #define TLB_ENTRIES_LEAST 64
 
@@ -46,8 +48,8 @@ static unsigned tlb_entries(struct quire_machine *machine)
 }
 
 /*
- * D side: all levels up to the point of coherency count. I side: the first level. ID_MMFR3 (B4.1.92) tells
- * what maintenance reaches and what the walker sees.
+ * D side: all levels up to the point of coherency count. I side: the first level. ID_MMFR3
+ * (B4.1.92) tells what maintenance reaches and what the walker sees.
  */
 static void find_traits(struct quire_machine *machine)
 {
@@ -115,7 +117,8 @@ static int armv7_boot(struct quire_machine *machine)
 	state->kernel_ttbr0 = armv7_ttbr0(machine->port.hw);
 	state->pl310 = armv7_pl310_base(machine->port.hw);
 	find_traits(machine);
-	state->ttbr0_flags = machine->traits.walker_sees_data ? TTBR_CACHED_WALKS : TTBR_UNCACHED_WALKS;
+	state->ttbr0_flags =
+		machine->traits.walker_sees_data ? TTBR_CACHED_WALKS : TTBR_UNCACHED_WALKS;
 	return armv7_boot_cpu(machine);
 }
 
@@ -137,15 +140,16 @@ static uint64_t armv7_cycles(struct quire_machine *machine)
 
 const struct quire_arch quire_arch_armv7 = {
 	.name = "armv7",
-	.table = {
-		.levels = 2,
-		.root_order = 2,
-		.shift = { 22, 12 },
-		.bits = { 10, 10 },
-		.entry_bytes = { 16, 4 },
-		.user_low = QUIRE_PAGE_BYTES,
-		.user_high = 0x80000000u,
-	},
+	.table =
+		{
+			.levels = 2,
+			.root_order = 2,
+			.shift = {22, 12},
+			.bits = {10, 10},
+			.entry_bytes = {16, 4},
+			.user_low = QUIRE_PAGE_BYTES,
+			.user_high = 0x80000000u,
+		},
 	.boot = armv7_boot,
 	.boot_cpu = armv7_boot_cpu,
 	.halt = armv7_halt,

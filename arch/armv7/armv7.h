@@ -8,10 +8,10 @@
  *
  * "DDI 0406C" is the ARM Architecture Reference Manual ARMv7-A and ARMv7-R edition.
  *
- * WHAT THE EMBEDDING KERNEL'S START-UP CODE SETS, once and for all: the MMU is on; TTBCR.N is 1, the kernel
- * lives in the upper 2 GB through TTBR1, and TTBR0 points to a table that maps no user address; domain 0 is a
- * client (DACR); PRRR and NMRR say that region 7 is normal write-back write-allocate and region 1 normal
- * uncached; the cycle counter runs (PMCR.E, PMCNTENSET.C).
+ * WHAT THE EMBEDDING KERNEL'S START-UP CODE SETS, once and for all: the MMU is on; TTBCR.N is 1,
+ * the kernel lives in the upper 2 GB through TTBR1, and TTBR0 points to a table that maps no user
+ * address; domain 0 is a client (DACR); PRRR and NMRR say that region 7 is normal write-back
+ * write-allocate and region 1 normal uncached; the cycle counter runs (PMCR.E, PMCNTENSET.C).
  */
 #ifndef QUIRE_ARCH_ARMV7_H
 #define QUIRE_ARCH_ARMV7_H
@@ -36,11 +36,11 @@ struct armv7_state {
 	uint32_t next;                   /* where the search goes on */
 	uint32_t kernel_ttbr0;           /* at boot: maps no user address */
 	uint32_t ttbr0_flags;
-	uint32_t levels;                 /* D or unified cache levels up to the point of coherency */
-	bool insn_shared;                /* inner-shareable I operations exist and reach all CPUs */
-	bool tlb_shared;                 /* and those of the TLB */
-	quire_pa_t pl310;                /* 0: no outer cache */
-	struct quire_atomic outer;       /* lock of the outer cache's registers */
+	uint32_t levels;           /* D or unified cache levels up to the point of coherency */
+	bool insn_shared;          /* inner-shareable I operations exist and reach all CPUs */
+	bool tlb_shared;           /* and those of the TLB */
+	quire_pa_t pl310;          /* 0: no outer cache */
+	struct quire_atomic outer; /* lock of the outer cache's registers */
 	struct armv7_cpu cpu[QUIRE_CPUS_MAX];
 };
 
@@ -55,9 +55,10 @@ struct quire_entry quire_armv7_decode(uint64_t raw);
 uint64_t quire_armv7_encode_table(unsigned level, quire_pa_t table, bool read_only);
 bool quire_armv7_decode_table(unsigned level, uint64_t raw, quire_pa_t *table, bool *read_only);
 uint64_t quire_armv7_load_entry(struct quire_machine *machine, uintptr_t entry, unsigned level);
-void quire_armv7_store_entry(struct quire_machine *machine, uintptr_t entry, unsigned level, uint64_t raw);
-bool quire_armv7_replace_entry(struct quire_machine *machine, uintptr_t entry, unsigned level, uint64_t old,
-			       uint64_t raw);
+void quire_armv7_store_entry(struct quire_machine *machine, uintptr_t entry, unsigned level,
+			     uint64_t raw);
+bool quire_armv7_replace_entry(struct quire_machine *machine, uintptr_t entry, unsigned level,
+			       uint64_t old, uint64_t raw);
 void quire_armv7_clean_entries(struct quire_machine *machine, uintptr_t entry, size_t bytes);
 void quire_armv7_entry_barrier(struct quire_machine *machine);
 
@@ -65,16 +66,18 @@ void quire_armv7_entry_barrier(struct quire_machine *machine);
 int quire_armv7_context_create(struct quire_machine *machine, struct quire_context *context);
 void quire_armv7_context_destroy(struct quire_machine *machine, struct quire_context *context);
 void quire_armv7_activate(struct quire_machine *machine, struct quire_context *context);
-void quire_armv7_tlb_purge(struct quire_machine *machine, struct quire_context *context, uintptr_t va,
-			   size_t bytes);
+void quire_armv7_tlb_purge(struct quire_machine *machine, struct quire_context *context,
+			   uintptr_t va, size_t bytes);
 void quire_armv7_tlb_purge_space(struct quire_machine *machine, struct quire_context *context);
 void quire_armv7_tlb_purge_all(struct quire_machine *machine);
 
 /* caches.c */
-void quire_armv7_data(struct quire_machine *machine, uintptr_t kva, size_t bytes, enum quire_cache_op op);
+void quire_armv7_data(struct quire_machine *machine, uintptr_t kva, size_t bytes,
+		      enum quire_cache_op op);
 uintptr_t quire_armv7_alias_map(struct quire_machine *machine, quire_pa_t page, uintptr_t alias_va);
 void quire_armv7_alias_unmap(struct quire_machine *machine, uintptr_t alias);
-void quire_armv7_insn(struct quire_machine *machine, quire_pa_t page, uintptr_t kva, uintptr_t alias_va);
+void quire_armv7_insn(struct quire_machine *machine, quire_pa_t page, uintptr_t kva,
+		      uintptr_t alias_va);
 void quire_armv7_whole_data(struct quire_machine *machine);
 void quire_armv7_whole_insn(struct quire_machine *machine);
 void quire_armv7_dma_prepare(struct quire_machine *machine, quire_pa_t pa, size_t bytes,
@@ -91,6 +94,7 @@ struct armv7_geometry {
 	unsigned line_bytes, ways, sets;
 };
 
-struct armv7_geometry quire_armv7_geometry(struct quire_machine *machine, unsigned level, bool insn);
+struct armv7_geometry quire_armv7_geometry(struct quire_machine *machine, unsigned level,
+					   bool insn);
 
 #endif

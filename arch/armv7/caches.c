@@ -1,25 +1,26 @@
 /*
- * ARMv7 cache maintenance: D caches that behave as physically indexed, I caches that do not snoop, an outer cache.
+ * ARMv7 cache maintenance: D caches that behave as physically indexed, I caches that do not snoop,
+ * an outer cache.
  *
- * Three places where copies meet: the point of unification (this CPU's D and I side), the point of coherency
- * (all CPUs), and beyond it the outer cache (PL310), which the CPU's instructions do not know: it is
- * maintained by physical address through registers (DDI 0246, chapter 3).
+ * Three places where copies meet: the point of unification (this CPU's D and I side), the point of
+ * coherency (all CPUs), and beyond it the outer cache (PL310), which the CPU's instructions do not
+ * know: it is maintained by physical address through registers (DDI 0246, chapter 3).
  *
- * Operations by address reach the caches of all CPUs where ID_MMFR3 says so (DDI 0406C B2.2.5). Elsewhere
- * (ARM11 MPCore) every CPU must do them: by cross-call, or, where that cannot be made, by pulling each line
- * here first: the D caches are kept coherent, so a load makes other CPUs' dirty copies clean, and a store
- * takes them away.
+ * Operations by address reach the caches of all CPUs where ID_MMFR3 says so (DDI 0406C B2.2.5).
+ * Elsewhere (ARM11 MPCore) every CPU must do them: by cross-call, or, where that cannot be made, by
+ * pulling each line here first: the D caches are kept coherent, so a load makes other CPUs' dirty
+ * copies clean, and a store takes them away.
  */
 #include "arch/armv7/armv7.h"
 
 /* PL310 registers: DDI 0246 3.3.10. */
-#define PL310_SYNC 0x730
+#define PL310_SYNC          0x730
 #define PL310_INVALIDATE_PA 0x770
-#define PL310_CLEAN_PA 0x7b0
-#define PL310_FLUSH_PA 0x7f0
-#define PL310_LINE_BYTES 32u
+#define PL310_CLEAN_PA      0x7b0
+#define PL310_FLUSH_PA      0x7f0
+#define PL310_LINE_BYTES    32u
 
-/* --- Lines by address ------------------------------------------------------------------------------------- */
+/* --- Lines by address -------------------------------------------------------------------- */
 
 struct armv7_lines {
 	struct quire_machine *machine;
@@ -47,7 +48,8 @@ static void lines_here(void *arg)
 	struct quire_hw *hw = range->machine->port.hw;
 	unsigned bytes = range->machine->traits.data_line_bytes;
 
-	for (uintptr_t line = arch_round_down(range->start, bytes); line < range->end; line += bytes) {
+	for (uintptr_t line = arch_round_down(range->start, bytes); line < range->end;
+	     line += bytes) {
 		bool whole = line >= range->start && line + bytes <= range->end;
 		enum quire_cache_op op = range->op;
 
@@ -62,7 +64,8 @@ static void pull_lines(const struct armv7_lines *range, bool own)
 	struct quire_hw *hw = range->machine->port.hw;
 	unsigned bytes = range->machine->traits.data_line_bytes;
 
-	for (uintptr_t line = arch_round_down(range->start, bytes); line < range->end; line += bytes) {
+	for (uintptr_t line = arch_round_down(range->start, bytes); line < range->end;
+	     line += bytes) {
 		uint32_t word = armv7_load(hw, line);
 
 		if (own)
@@ -71,9 +74,10 @@ static void pull_lines(const struct armv7_lines *range, bool own)
 	armv7_dsb(hw);
 }
 
-static void data_lines(struct quire_machine *machine, uintptr_t start, size_t bytes, enum quire_cache_op op)
+static void data_lines(struct quire_machine *machine, uintptr_t start, size_t bytes,
+		       enum quire_cache_op op)
 {
-	struct armv7_lines range = { machine, start, start + bytes, op };
+	struct armv7_lines range = {machine, start, start + bytes, op};
 
 	if (!bytes)
 		return;
@@ -82,13 +86,15 @@ static void data_lines(struct quire_machine *machine, uintptr_t start, size_t by
 			arch_on_cpus(machine, arch_all_cpus(machine), lines_here, &range);
 			return;
 		}
-		/* Nobody else stores to a range that is to be invalidated: its owner asks for that. */
+		/* Nobody else stores to a range that is to be invalidated: its owner asks for that.
+		 */
 		pull_lines(&range, op == QUIRE_INVALIDATE);
 	}
 	lines_here(&range);
 }
 
-void quire_armv7_data(struct quire_machine *machine, uintptr_t kva, size_t bytes, enum quire_cache_op op)
+void quire_armv7_data(struct quire_machine *machine, uintptr_t kva, size_t bytes,
+		      enum quire_cache_op op)
 {
 	data_lines(machine, kva, bytes, op);
 }
@@ -106,7 +112,7 @@ void quire_armv7_alias_unmap(struct quire_machine *machine, uintptr_t alias)
 	(void)alias;
 }
 
-/* --- I side ------------------------------------------------------------------------------------------------ */
+/* --- I side ------------------------------------------------------------------------------ */
 
 static void insn_all_here(void *arg)
 {
@@ -134,10 +140,12 @@ void quire_armv7_whole_insn(struct quire_machine *machine)
 }
 
 /*
- * Lines of a virtually indexed I cache whose ways are larger than a page lie at several colours, and an
- * operation by address finds one of them: there the whole cache goes (DDI 0406C B2.2.6 and B3.11.2).
+ * Lines of a virtually indexed I cache whose ways are larger than a page lie at several colours,
+ * and an operation by address finds one of them: there the whole cache goes (DDI 0406C B2.2.6 and
+ * B3.11.2).
  */
-void quire_armv7_insn(struct quire_machine *machine, quire_pa_t page, uintptr_t kva, uintptr_t alias_va)
+void quire_armv7_insn(struct quire_machine *machine, quire_pa_t page, uintptr_t kva,
+		      uintptr_t alias_va)
 {
 	struct quire_hw *hw = machine->port.hw;
 	unsigned bytes = machine->traits.insn_line_bytes;
@@ -156,7 +164,7 @@ void quire_armv7_insn(struct quire_machine *machine, quire_pa_t page, uintptr_t 
 	armv7_isb(hw);
 }
 
-/* --- By set and way ------------------------------------------------------------------------------------------- */
+/* --- By set and way ---------------------------------------------------------------------- */
 
 struct armv7_geometry quire_armv7_geometry(struct quire_machine *machine, unsigned level, bool insn)
 {
@@ -182,7 +190,8 @@ static unsigned log2_up(unsigned n)
 	return bits;
 }
 
-/* One level: the way stands at the top of the operand, the set above the line's offset (DDI 0406C B4.2.1). */
+/* One level: the way stands at the top of the operand, the set above the line's offset (DDI 0406C
+ * B4.2.1). */
 static void flush_level(struct quire_machine *machine, unsigned level)
 {
 	struct armv7_geometry geometry = quire_armv7_geometry(machine, level, false);
@@ -207,8 +216,9 @@ static void flush_levels_here(void *arg)
 }
 
 /*
- * Operations by set and way reach one CPU and chase no line that moves to another meanwhile (DDI 0406C
- * B2.2.6): good for timing and for CPUs that go on or off, not for coherency between running CPUs.
+ * Operations by set and way reach one CPU and chase no line that moves to another meanwhile (DDI
+ * 0406C B2.2.6): good for timing and for CPUs that go on or off, not for coherency between running
+ * CPUs.
  */
 void quire_armv7_whole_data(struct quire_machine *machine)
 {
@@ -221,13 +231,14 @@ void quire_armv7_caches_here(struct quire_machine *machine)
 	insn_all_here(machine);
 }
 
-/* --- Outer cache ------------------------------------------------------------------------------------------------ */
+/* --- Outer cache ------------------------------------------------------------------------- */
 
 /*
- * Operations by address run in the background, one at a time from all CPUs (so the lock); the sync register reads 0
- * when all are done (DDI 0246 3.3.10).
+ * Operations by address run in the background, one at a time from all CPUs (so the lock); the sync
+ * register reads 0 when all are done (DDI 0246 3.3.10).
  */
-static void outer_range(struct quire_machine *machine, quire_pa_t pa, size_t bytes, enum quire_cache_op op)
+static void outer_range(struct quire_machine *machine, quire_pa_t pa, size_t bytes,
+			enum quire_cache_op op)
 {
 	static const uint16_t registers[] = {
 		[QUIRE_CLEAN] = PL310_CLEAN_PA,
@@ -241,7 +252,8 @@ static void outer_range(struct quire_machine *machine, quire_pa_t pa, size_t byt
 	if (!state->pl310 || !bytes)
 		return;
 	arch_lock(machine, &state->outer);
-	for (quire_pa_t line = pa & ~(quire_pa_t)(PL310_LINE_BYTES - 1); line < end; line += PL310_LINE_BYTES) {
+	for (quire_pa_t line = pa & ~(quire_pa_t)(PL310_LINE_BYTES - 1); line < end;
+	     line += PL310_LINE_BYTES) {
 		bool whole = line >= pa && line + PL310_LINE_BYTES <= end;
 		enum quire_cache_op this_op = op == QUIRE_INVALIDATE && !whole ? QUIRE_FLUSH : op;
 
@@ -259,11 +271,11 @@ void quire_armv7_outer_clean(struct quire_machine *machine, quire_pa_t pa, size_
 	outer_range(machine, pa, bytes, QUIRE_CLEAN);
 }
 
-/* --- DMA ------------------------------------------------------------------------------------------------------------ */
+/* --- DMA --------------------------------------------------------------------------------- */
 
 /*
- * Inner first, outer second, both ways: what leaves the inner caches meanwhile ends in the outer one, which is
- * done after it. A dirty line left anywhere could be evicted over the device's data.
+ * Inner first, outer second, both ways: what leaves the inner caches meanwhile ends in the outer
+ * one, which is done after it. A dirty line left anywhere could be evicted over the device's data.
  */
 void quire_armv7_dma_prepare(struct quire_machine *machine, quire_pa_t pa, size_t bytes,
 			     enum quire_dma_direction direction)
@@ -275,8 +287,8 @@ void quire_armv7_dma_prepare(struct quire_machine *machine, quire_pa_t pa, size_
 }
 
 /*
- * Outer first: lines that the CPU fetched by speculation during the transfer must not come back from the
- * outer cache after the inner ones were dropped.
+ * Outer first: lines that the CPU fetched by speculation during the transfer must not come back
+ * from the outer cache after the inner ones were dropped.
  */
 void quire_armv7_dma_finish(struct quire_machine *machine, quire_pa_t pa, size_t bytes,
 			    enum quire_dma_direction direction)

@@ -1,18 +1,19 @@
 /*
  * ARMv7 contexts: 8-bit ASIDs with generations, context switches, TLB maintenance.
  *
- * 255 ASIDs serve any number of spaces. When they run out a new *generation* begins: all are free again
- * except those that are loaded on some CPU, which keep theirs, and every TLB is emptied before a recycled
- * ASID is used on its CPU. A context whose generation is not the current one holds no ASID and is loaded nowhere.
+ * 255 ASIDs serve any number of spaces. When they run out a new *generation* begins: all are free
+ * again except those that are loaded on some CPU, which keep theirs, and every TLB is emptied
+ * before a recycled ASID is used on its CPU. A context whose generation is not the current one
+ * holds no ASID and is loaded nowhere.
  *
- * TLB maintenance by ASID does not ask for generations: a context that lost its ASID has no TLB entries, and
- * purging some of the new owner's costs time only.
+ * TLB maintenance by ASID does not ask for generations: a context that lost its ASID has no TLB
+ * entries, and purging some of the new owner's costs time only.
  */
 #include "arch/armv7/armv7.h"
 
 #define ASID_MASK 0xffu
 
-/* --- ASIDs, under state->lock --------------------------------------------------------------------------- */
+/* --- ASIDs, under state->lock ------------------------------------------------------------ */
 
 static void asid_mark(struct armv7_state *state, uint32_t asid)
 {
@@ -39,8 +40,8 @@ static uint32_t asid_find(struct armv7_state *state)
 }
 
 /*
- * Begins a generation. Each CPU empties its TLB before it loads another context: until then what it holds
- * beyond its own context's entries cannot be used.
+ * Begins a generation. Each CPU empties its TLB before it loads another context: until then what it
+ * holds beyond its own context's entries cannot be used.
  */
 static void asid_rollover(struct quire_machine *machine)
 {
@@ -61,8 +62,8 @@ static void asid_rollover(struct quire_machine *machine)
 }
 
 /*
- * Gives the context an ASID of the current generation. At most QUIRE_CPUS_MAX are kept at a rollover, so
- * one is free after it.
+ * Gives the context an ASID of the current generation. At most QUIRE_CPUS_MAX are kept at a
+ * rollover, so one is free after it.
  */
 static void asid_assign(struct quire_machine *machine, struct quire_context *context)
 {
@@ -81,7 +82,7 @@ static void asid_assign(struct quire_machine *machine, struct quire_context *con
 	context->generation = state->generation;
 }
 
-/* --- Contexts ---------------------------------------------------------------------------------------------- */
+/* --- Contexts ---------------------------------------------------------------------------- */
 
 int quire_armv7_context_create(struct quire_machine *machine, struct quire_context *context)
 {
@@ -104,8 +105,8 @@ void quire_armv7_context_destroy(struct quire_machine *machine, struct quire_con
 }
 
 /*
- * ASID and root cannot change in one step, and between two steps the walker may run: so the ASID that is
- * nobody's stands in between (DDI 0406C B3.10.4).
+ * ASID and root cannot change in one step, and between two steps the walker may run: so the ASID
+ * that is nobody's stands in between (DDI 0406C B3.10.4).
  */
 static void load_root(struct quire_machine *machine, uint32_t ttbr0, uint32_t asid)
 {
@@ -121,7 +122,8 @@ static void load_root(struct quire_machine *machine, uint32_t ttbr0, uint32_t as
 	}
 }
 
-/* Empties this CPU's TLB before a recycled ASID is loaded; meanwhile no user translation can be made. */
+/* Empties this CPU's TLB before a recycled ASID is loaded; meanwhile no user translation can be
+ * made. */
 static void flush_pending(struct quire_machine *machine, struct armv7_cpu *cpu)
 {
 	struct quire_hw *hw = machine->port.hw;
@@ -138,8 +140,8 @@ static void flush_pending(struct quire_machine *machine, struct armv7_cpu *cpu)
 }
 
 /*
- * The lock is held to the end: a rollover on another CPU must see either the ASID that was loaded here
- * before or the new one, and this CPU must not load one that a rollover has just taken away.
+ * The lock is held to the end: a rollover on another CPU must see either the ASID that was loaded
+ * here before or the new one, and this CPU must not load one that a rollover has just taken away.
  */
 void quire_armv7_activate(struct quire_machine *machine, struct quire_context *context)
 {
@@ -162,13 +164,13 @@ void quire_armv7_activate(struct quire_machine *machine, struct quire_context *c
 	arch_unlock(&state->lock);
 }
 
-/* --- TLB ------------------------------------------------------------------------------------------------------ */
+/* --- TLB --------------------------------------------------------------------------------- */
 
 struct armv7_purge {
 	struct quire_machine *machine;
 	uintptr_t low, high; /* low == high: the whole ASID */
 	uint32_t asid;
-	bool all;            /* every entry */
+	bool all; /* every entry */
 };
 
 /* This CPU's, where no broadcast reaches the others. */
@@ -188,7 +190,8 @@ static void purge_here(void *arg)
 	armv7_isb(hw);
 }
 
-/* Everybody's, by broadcast. The first DSB makes the changed entry visible to walkers (DDI 0406C B3.10.1). */
+/* Everybody's, by broadcast. The first DSB makes the changed entry visible to walkers (DDI 0406C
+ * B3.10.1). */
 static void purge_broadcast(const struct armv7_purge *purge)
 {
 	struct quire_hw *hw = purge->machine->port.hw;
@@ -205,8 +208,8 @@ static void purge_broadcast(const struct armv7_purge *purge)
 }
 
 /*
- * A context that was never loaded has no ASID and no entries. It may be loaded for the first time just now:
- * then it walks the tables as they have become.
+ * A context that was never loaded has no ASID and no entries. It may be loaded for the first time
+ * just now: then it walks the tables as they have become.
  */
 static uint32_t context_asid(struct quire_machine *machine, const struct quire_context *context)
 {
@@ -229,9 +232,10 @@ static void purge(struct armv7_purge *purge)
 		arch_on_cpus(machine, arch_all_cpus(machine), purge_here, purge);
 }
 
-/* The kernel's translations are global: an operation by address with any ASID takes them (B4.2.2). */
-void quire_armv7_tlb_purge(struct quire_machine *machine, struct quire_context *context, uintptr_t va,
-			   size_t bytes)
+/* The kernel's translations are global: an operation by address with any ASID takes them (B4.2.2).
+ */
+void quire_armv7_tlb_purge(struct quire_machine *machine, struct quire_context *context,
+			   uintptr_t va, size_t bytes)
 {
 	struct armv7_purge what = {
 		.machine = machine,
@@ -246,7 +250,7 @@ void quire_armv7_tlb_purge(struct quire_machine *machine, struct quire_context *
 
 void quire_armv7_tlb_purge_space(struct quire_machine *machine, struct quire_context *context)
 {
-	struct armv7_purge what = { .machine = machine };
+	struct armv7_purge what = {.machine = machine};
 
 	if (!context) {
 		quire_armv7_tlb_purge_all(machine);
@@ -259,7 +263,7 @@ void quire_armv7_tlb_purge_space(struct quire_machine *machine, struct quire_con
 
 void quire_armv7_tlb_purge_all(struct quire_machine *machine)
 {
-	struct armv7_purge what = { .machine = machine, .all = true };
+	struct armv7_purge what = {.machine = machine, .all = true};
 
 	purge(&what);
 }

@@ -1,23 +1,26 @@
 /*
- * PA-RISC cache maintenance: virtually indexed, physically tagged D and I caches, and the window for aliases.
+ * PA-RISC cache maintenance: virtually indexed, physically tagged D and I caches, and the window
+ * for aliases.
  *
- * Two addresses of one page share D lines only if they are equal modulo the alias boundary that PDC_CACHE tells (Kane,
- * appendix F). A line can be reached only by an address of its colour that has a translation. For pages
- * whose user translation is gone, or must not be trusted, each CPU has two *slots* in the kernel's alias window,
- * each one boundary long and aligned to it, so that some address in it has any colour:
+ * Two addresses of one page share D lines only if they are equal modulo the alias boundary that
+ * PDC_CACHE tells (Kane, appendix F). A line can be reached only by an address of its colour that
+ * has a translation. For pages whose user translation is gone, or must not be trusted, each CPU has
+ * two *slots* in the kernel's alias window, each one boundary long and aligned to it, so that some
+ * address in it has any colour:
  *
  *   window + (2 x CPU + slot) x boundary + (user address modulo boundary)
  *
- * A slot maps one page through an entry that is put into this CPU's TLB directly and purged after use. FDC, PDC and FIC
- * are broadcast: one CPU's operation reaches the caches of all. FDC cleans and invalidates; there is no mere clean.
+ * A slot maps one page through an entry that is put into this CPU's TLB directly and purged after
+ * use. FDC, PDC and FIC are broadcast: one CPU's operation reaches the caches of all. FDC cleans
+ * and invalidates; there is no mere clean.
  */
 #include "arch/parisc/parisc.h"
 
-/* --- Lines by address ----------------------------------------------------------------------------------------- */
+/* --- Lines by address -------------------------------------------------------------------- */
 
 /*
- * FDC writes a dirty line back, PDC may drop it. A line that the range covers in part holds somebody else's bytes
- * too: it is never purged.
+ * FDC writes a dirty line back, PDC may drop it. A line that the range covers in part holds
+ * somebody else's bytes too: it is never purged.
  */
 static void data_lines(struct quire_machine *machine, uint64_t space, uintptr_t va, size_t bytes,
 		       enum quire_cache_op op)
@@ -42,12 +45,14 @@ static void insn_lines(struct quire_machine *machine, uint64_t space, uintptr_t 
 	struct quire_hw *hw = machine->port.hw;
 	unsigned line_bytes = machine->traits.insn_line_bytes;
 
-	for (uintptr_t line = arch_round_down(va, line_bytes); line < va + bytes; line += line_bytes)
+	for (uintptr_t line = arch_round_down(va, line_bytes); line < va + bytes;
+	     line += line_bytes)
 		parisc_fic(hw, space, line);
 	parisc_sync(hw);
 }
 
-void quire_parisc_data(struct quire_machine *machine, uintptr_t kva, size_t bytes, enum quire_cache_op op)
+void quire_parisc_data(struct quire_machine *machine, uintptr_t kva, size_t bytes,
+		       enum quire_cache_op op)
 {
 	if (bytes)
 		data_lines(machine, PARISC_KERNEL_SPACE, kva, bytes, op);
@@ -58,27 +63,29 @@ void quire_parisc_clean_entries(struct quire_machine *machine, uintptr_t entry, 
 {
 	unsigned line_bytes = machine->traits.data_line_bytes;
 
-	for (uintptr_t line = arch_round_down(entry, line_bytes); line < entry + bytes; line += line_bytes)
+	for (uintptr_t line = arch_round_down(entry, line_bytes); line < entry + bytes;
+	     line += line_bytes)
 		parisc_fdc(machine->port.hw, PARISC_KERNEL_SPACE, line);
 }
 
-void quire_parisc_user_data(struct quire_machine *machine, struct quire_context *context, uintptr_t va,
-			    size_t bytes)
+void quire_parisc_user_data(struct quire_machine *machine, struct quire_context *context,
+			    uintptr_t va, size_t bytes)
 {
 	if (bytes)
 		data_lines(machine, context->number, va, bytes, QUIRE_FLUSH);
 }
 
-void quire_parisc_user_insn(struct quire_machine *machine, struct quire_context *context, uintptr_t va,
-			    size_t bytes)
+void quire_parisc_user_insn(struct quire_machine *machine, struct quire_context *context,
+			    uintptr_t va, size_t bytes)
 {
 	if (bytes)
 		insn_lines(machine, context->number, va, bytes);
 }
 
-/* --- The alias window ------------------------------------------------------------------------------------------- */
+/* --- The alias window -------------------------------------------------------------------- */
 
-/* Maps the page in a free slot of this CPU. More than two at once break the contract of alias_map. */
+/* Maps the page in a free slot of this CPU. More than two at once break the contract of alias_map.
+ */
 static uintptr_t slot_map(struct quire_machine *machine, quire_pa_t page, uintptr_t alias_va)
 {
 	struct quire_port *port = &machine->port;
@@ -90,7 +97,8 @@ static uintptr_t slot_map(struct quire_machine *machine, quire_pa_t page, uintpt
 	while (slot < PARISC_ALIAS_SLOTS && cpu->alias_va[slot])
 		slot++;
 	if (slot == PARISC_ALIAS_SLOTS)
-		port->stop(port->context, __FILE__, __LINE__, "both alias slots of this CPU are in use");
+		port->stop(port->context, __FILE__, __LINE__,
+			   "both alias slots of this CPU are in use");
 	va = port->alias_window + ((uintptr_t)self * PARISC_ALIAS_SLOTS + slot) * boundary +
 	     arch_round_down(alias_va & (boundary - 1), QUIRE_PAGE_BYTES);
 	cpu->alias[slot] = page;
@@ -138,15 +146,18 @@ void quire_parisc_alias_unmap(struct quire_machine *machine, uintptr_t alias)
 	if (!machine->traits.data_aliases)
 		return;
 	slot_release(machine, arch_round_down(alias, QUIRE_PAGE_BYTES));
-	if (port->maintenance_begin && !port->maintenance_begin(port->context, QUIRE_SITE_TLB_ALIAS))
+	if (port->maintenance_begin &&
+	    !port->maintenance_begin(port->context, QUIRE_SITE_TLB_ALIAS))
 		return;
 	quire_parisc_tlb_purge(machine, NULL, alias, QUIRE_PAGE_BYTES);
 	if (port->maintenance_end)
 		port->maintenance_end(port->context, QUIRE_SITE_TLB_ALIAS);
 }
 
-/* FIC translates by the D or the I TLB, as the implementation likes (Kane, chapter 7, FIC): the D entry serves. */
-void quire_parisc_insn(struct quire_machine *machine, quire_pa_t page, uintptr_t kva, uintptr_t alias_va)
+/* FIC translates by the D or the I TLB, as the implementation likes (Kane, chapter 7, FIC): the D
+ * entry serves. */
+void quire_parisc_insn(struct quire_machine *machine, quire_pa_t page, uintptr_t kva,
+		       uintptr_t alias_va)
 {
 	uintptr_t alias;
 
@@ -161,11 +172,11 @@ void quire_parisc_insn(struct quire_machine *machine, quire_pa_t page, uintptr_t
 	slot_unmap(machine, alias);
 }
 
-/* --- Whole caches --------------------------------------------------------------------------------------------------- */
+/* --- Whole caches ------------------------------------------------------------------------ */
 
 /*
- * The loop that PDC_CACHE describes: at each index as many flush-entry operations as there are ways. They reach
- * this CPU's cache only.
+ * The loop that PDC_CACHE describes: at each index as many flush-entry operations as there are
+ * ways. They reach this CPU's cache only.
  */
 void quire_parisc_data_here(void *arg)
 {
@@ -201,7 +212,7 @@ void quire_parisc_whole_insn(struct quire_machine *machine)
 	arch_on_cpus(machine, arch_all_cpus(machine), quire_parisc_insn_here, machine);
 }
 
-/* --- DMA --------------------------------------------------------------------------------------------------------------- */
+/* --- DMA --------------------------------------------------------------------------------- */
 
 void quire_parisc_dma_prepare(struct quire_machine *machine, quire_pa_t pa, size_t bytes,
 			      enum quire_dma_direction direction)

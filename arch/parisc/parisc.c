@@ -1,5 +1,6 @@
 /*
- * PA-RISC 2.0: what the firmware tells of caches and TLBs, and the table of calls. The port's parts: parisc.h.
+ * PA-RISC 2.0: what the firmware tells of caches and TLBs, and the table of calls. The port's
+ * parts: parisc.h.
  */
 #include "arch/parisc/parisc.h"
 #include <quire/quire.h>
@@ -80,16 +81,18 @@ static uint64_t parisc_cycles(struct quire_machine *machine)
 
 const struct quire_arch quire_arch_parisc = {
 	.name = "parisc",
-	.table = {
-		.levels = 2,
-		.root_order = 2,
-		.shift = { 21, 12 },
-		.bits = { 11, 9 },
-		.entry_bytes = { 8, 8 },
-		.user_low = QUIRE_PAGE_BYTES,
-		/* Offsets from here on are I/O space in narrow mode (Kane, appendix H), and the kernel's alias window. */
-		.user_high = 0xf0000000u,
-	},
+	.table =
+		{
+			.levels = 2,
+			.root_order = 2,
+			.shift = {21, 12},
+			.bits = {11, 9},
+			.entry_bytes = {8, 8},
+			.user_low = QUIRE_PAGE_BYTES,
+			/* Offsets from here on are I/O space in narrow mode (Kane, appendix H), and
+			   the kernel's alias window. */
+			.user_high = 0xf0000000u,
+		},
 	.boot = parisc_boot,
 	.boot_cpu = parisc_boot_cpu,
 	.halt = parisc_halt,

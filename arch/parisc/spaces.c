@@ -1,38 +1,39 @@
 /*
  * PA-RISC spaces: table entries, space numbers, and the TLB that software fills.
  *
- * The processor knows no page tables, so their format is ours: two levels of 8-byte entries, a root of 2048
- * entries of 2 MB each and leaf tables of 512 pages; together 4 GB.
+ * The processor knows no page tables, so their format is ours: two levels of 8-byte entries, a root
+ * of 2048 entries of 2 MB each and leaf tables of 512 pages; together 4 GB.
  *
  *          63..12    11..6      5         4       3       2      1       0
  *   leaf  | frame | unused | UNCACHED | YOUNG | DIRTY | EXEC | WRITE | PRESENT |
  *   root  | table | unused ................................. | READ  | PRESENT |
  *                                                              ONLY
  *
- * THE MISS takes no lock, yet an entry may change while it is handled: CPU 0 loads the entry, CPU 1 stores a new one
- * and purges all TLBs, CPU 0 inserts the old one, which nobody will purge again. So CPU 0 looks again
- * after the insertion. If the entry is as it was, any later change is followed by a purge that finds
- * the insertion. If not, CPU 0 purges what it inserted, which no access has used yet, and starts anew. The same
- * look finds a leaf table that was freed meanwhile: its upper entry has changed.
+ * THE MISS takes no lock, yet an entry may change while it is handled: CPU 0 loads the entry, CPU 1
+ * stores a new one and purges all TLBs, CPU 0 inserts the old one, which nobody will purge again.
+ * So CPU 0 looks again after the insertion. If the entry is as it was, any later change is followed
+ * by a purge that finds the insertion. If not, CPU 0 purges what it inserted, which no access has
+ * used yet, and starts anew. The same look finds a leaf table that was freed meanwhile: its upper
+ * entry has changed.
  *
- * PURGES by address are broadcast, but buses of PA-RISC machines carry one at a time and hang on two: hence the
- * purge lock (Kane, chapter 7, PDTLB: software must not let two be under way at once). There
- * is no purge of one space, so tlb_purge_space empties all TLBs on all CPUs, or where they cannot be called
- * purges each page that the tables can still reach.
+ * PURGES by address are broadcast, but buses of PA-RISC machines carry one at a time and hang on
+ * two: hence the purge lock (Kane, chapter 7, PDTLB: software must not let two be under way at
+ * once). There is no purge of one space, so tlb_purge_space empties all TLBs on all CPUs, or where
+ * they cannot be called purges each page that the tables can still reach.
  */
 #include "arch/parisc/parisc.h"
 
-#define ROOT_SHIFT 21
+#define ROOT_SHIFT   21
 #define ROOT_ENTRIES 2048
-#define LEAF_BYTES ((uintptr_t)1 << ROOT_SHIFT)
+#define LEAF_BYTES   ((uintptr_t)1 << ROOT_SHIFT)
 
-#define ENTRY_BITS                                                                                 \
-	((uint64_t)(QUIRE_ENTRY_PRESENT | QUIRE_ENTRY_WRITE | QUIRE_ENTRY_EXEC | QUIRE_ENTRY_DIRTY | \
-		    QUIRE_ENTRY_YOUNG | QUIRE_ENTRY_UNCACHED))
-#define TABLE_PRESENT 1u
+#define ENTRY_BITS                                                               \
+	((uint64_t)(QUIRE_ENTRY_PRESENT | QUIRE_ENTRY_WRITE | QUIRE_ENTRY_EXEC | \
+		    QUIRE_ENTRY_DIRTY | QUIRE_ENTRY_YOUNG | QUIRE_ENTRY_UNCACHED))
+#define TABLE_PRESENT   1u
 #define TABLE_READ_ONLY 2u
 
-/* --- Table entries ------------------------------------------------------------------------------------------ */
+/* --- Table entries ----------------------------------------------------------------------- */
 
 uint64_t quire_parisc_encode(struct quire_entry entry)
 {
@@ -53,7 +54,8 @@ struct quire_entry quire_parisc_decode(uint64_t raw)
 uint64_t quire_parisc_encode_table(unsigned level, quire_pa_t table, bool read_only)
 {
 	(void)level;
-	return (table & ~(quire_pa_t)QUIRE_PAGE_MASK) | TABLE_PRESENT | (read_only ? TABLE_READ_ONLY : 0);
+	return (table & ~(quire_pa_t)QUIRE_PAGE_MASK) | TABLE_PRESENT |
+	       (read_only ? TABLE_READ_ONLY : 0);
 }
 
 bool quire_parisc_decode_table(unsigned level, uint64_t raw, quire_pa_t *table, bool *read_only)
@@ -72,15 +74,16 @@ uint64_t quire_parisc_load_entry(struct quire_machine *machine, uintptr_t entry,
 	return parisc_load(machine->port.hw, entry);
 }
 
-void quire_parisc_store_entry(struct quire_machine *machine, uintptr_t entry, unsigned level, uint64_t raw)
+void quire_parisc_store_entry(struct quire_machine *machine, uintptr_t entry, unsigned level,
+			      uint64_t raw)
 {
 	(void)level;
 	parisc_store(machine->port.hw, entry, raw);
 }
 
 /* The miss handler only reads; other CPUs that write are kept out by the table's lock. */
-bool quire_parisc_replace_entry(struct quire_machine *machine, uintptr_t entry, unsigned level, uint64_t old,
-				uint64_t raw)
+bool quire_parisc_replace_entry(struct quire_machine *machine, uintptr_t entry, unsigned level,
+				uint64_t old, uint64_t raw)
 {
 	if (quire_parisc_load_entry(machine, entry, level) != old)
 		return false;
@@ -88,13 +91,14 @@ bool quire_parisc_replace_entry(struct quire_machine *machine, uintptr_t entry, 
 	return true;
 }
 
-/* The miss handler of another CPU sees stores in order; this CPU's sees its own. SYNC orders the purge after. */
+/* The miss handler of another CPU sees stores in order; this CPU's sees its own. SYNC orders the
+ * purge after. */
 void quire_parisc_entry_barrier(struct quire_machine *machine)
 {
 	parisc_sync(machine->port.hw);
 }
 
-/* --- Space numbers --------------------------------------------------------------------------------------------- */
+/* --- Space numbers ----------------------------------------------------------------------- */
 
 /* A number is free again when its context ends: the TLB holds nothing of it then. */
 int quire_parisc_context_create(struct quire_machine *machine, struct quire_context *context)
@@ -145,7 +149,7 @@ void quire_parisc_activate(struct quire_machine *machine, struct quire_context *
 	parisc_set_user_space(machine->port.hw, context->number);
 }
 
-/* --- TLB ----------------------------------------------------------------------------------------------------------- */
+/* --- TLB --------------------------------------------------------------------------------- */
 
 static void purge_pages(struct quire_machine *machine, uint64_t space, uintptr_t va, size_t bytes)
 {
@@ -162,14 +166,15 @@ static void purge_pages(struct quire_machine *machine, uint64_t space, uintptr_t
 	arch_unlock(&state->purge);
 }
 
-void quire_parisc_tlb_purge(struct quire_machine *machine, struct quire_context *context, uintptr_t va,
-			    size_t bytes)
+void quire_parisc_tlb_purge(struct quire_machine *machine, struct quire_context *context,
+			    uintptr_t va, size_t bytes)
 {
 	if (bytes)
 		purge_pages(machine, context ? context->number : PARISC_KERNEL_SPACE, va, bytes);
 }
 
-/* Purging by entry takes what is in an entry, whatever that is (Kane, chapter 7, PDTLBE): all of them are all. */
+/* Purging by entry takes what is in an entry, whatever that is (Kane, chapter 7, PDTLBE): all of
+ * them are all. */
 void quire_parisc_tlb_here(void *arg)
 {
 	struct quire_machine *machine = arg;
@@ -198,7 +203,7 @@ void quire_parisc_tlb_purge_space(struct quire_machine *machine, struct quire_co
 			purge_pages(machine, context->number, i << ROOT_SHIFT, LEAF_BYTES);
 }
 
-/* --- Misses ----------------------------------------------------------------------------------------------------------- */
+/* --- Misses ------------------------------------------------------------------------------ */
 
 /* What a miss reads: both entries, raw, and where they are. */
 struct parisc_walk {
@@ -237,8 +242,8 @@ static bool allows(const struct parisc_walk *walk, enum quire_access access)
 	return (walk->leaf & need) == need;
 }
 
-static void insert(struct quire_machine *machine, uint64_t space, uintptr_t va, const struct parisc_walk *walk,
-		   enum quire_access access)
+static void insert(struct quire_machine *machine, uint64_t space, uintptr_t va,
+		   const struct parisc_walk *walk, enum quire_access access)
 {
 	const uint64_t stores = QUIRE_ENTRY_WRITE | QUIRE_ENTRY_DIRTY;
 	struct quire_entry entry = quire_parisc_decode(walk->leaf);
@@ -272,8 +277,8 @@ static int alias_miss(struct quire_machine *machine, uintptr_t va)
 	return -QUIRE_EFAULT;
 }
 
-int quire_parisc_tlb_miss(struct quire_machine *machine, struct quire_context *context, uintptr_t va,
-			  enum quire_access access)
+int quire_parisc_tlb_miss(struct quire_machine *machine, struct quire_context *context,
+			  uintptr_t va, enum quire_access access)
 {
 	uintptr_t page = arch_round_down(va, QUIRE_PAGE_BYTES);
 	struct parisc_walk before, after;

@@ -1,10 +1,11 @@
 /*
- * x86-64: four-level tables walked and marked by hardware, coherent caches, TLBs that only their own CPU can purge.
+ * x86-64: four-level tables walked and marked by hardware, coherent caches, TLBs that only their
+ * own CPU can purge.
  *
  * The one hard thing here is the shootdown. A CPU's bit in context->cpus is set before it loads the
- * context's root and cleared after it loaded another, which drops all its entries (no PCIDs, no global
- * user entries). Whoever changes an entry stores it first and reads the bits afterwards: a CPU whose bit
- * was not seen then walks the new entry (SDM volume 3, 4.10.4 and 4.10.5).
+ * context's root and cleared after it loaded another, which drops all its entries (no PCIDs, no
+ * global user entries). Whoever changes an entry stores it first and reads the bits afterwards: a
+ * CPU whose bit was not seen then walks the new entry (SDM volume 3, 4.10.4 and 4.10.5).
  *
  * Entries of 8 bytes at every level (SDM volume 3, 4.5.4):
  *
@@ -16,27 +17,28 @@
 #include "arch/support.h"
 #include <quire/quire.h>
 
-#define X86_PRESENT ((uint64_t)1 << 0)
-#define X86_WRITE ((uint64_t)1 << 1)
-#define X86_USER ((uint64_t)1 << 2)
+#define X86_PRESENT       ((uint64_t)1 << 0)
+#define X86_WRITE         ((uint64_t)1 << 1)
+#define X86_USER          ((uint64_t)1 << 2)
 #define X86_WRITE_THROUGH ((uint64_t)1 << 3)
 #define X86_CACHE_DISABLE ((uint64_t)1 << 4)
-#define X86_ACCESSED ((uint64_t)1 << 5)
-#define X86_DIRTY ((uint64_t)1 << 6)
-#define X86_NO_EXEC ((uint64_t)1 << 63)
-#define X86_UNCACHED (X86_CACHE_DISABLE | X86_WRITE_THROUGH)
-#define X86_ADDRESS ((((uint64_t)1 << 52) - 1) & ~(uint64_t)QUIRE_PAGE_MASK)
+#define X86_ACCESSED      ((uint64_t)1 << 5)
+#define X86_DIRTY         ((uint64_t)1 << 6)
+#define X86_NO_EXEC       ((uint64_t)1 << 63)
+#define X86_UNCACHED      (X86_CACHE_DISABLE | X86_WRITE_THROUGH)
+#define X86_ADDRESS       ((((uint64_t)1 << 52) - 1) & ~(uint64_t)QUIRE_PAGE_MASK)
 
 #define X86_TABLE_ENTRIES 512
-#define X86_KERNEL_HALF 256 /* entries of the root from here on are the kernel's */
+#define X86_KERNEL_HALF   256 /* entries of the root from here on are the kernel's */
 
 /* CPUID leaves: SDM volume 2, CPUID. */
-#define CPUID_CACHES 4
-#define CPUID_TLBS 0x18
-#define CPUID_EXTENDED 0x80000001u
+#define CPUID_CACHES    4
+#define CPUID_TLBS      0x18
+#define CPUID_EXTENDED  0x80000001u
 #define CPUID_LONG_MODE (1u << 29)
 
-/* Where CPUID tells nothing of TLBs: what the smallest second-level data TLB of a 64-bit CPU holds. */
+/* Where CPUID tells nothing of TLBs: what the smallest second-level data TLB of a 64-bit CPU holds.
+ */
 #define X86_TLB_ENTRIES_LEAST 64
 
 struct x86_state {
@@ -44,7 +46,7 @@ struct x86_state {
 	struct quire_context *loaded[QUIRE_CPUS_MAX]; /* each CPU's own; NULL: the kernel's */
 };
 
-/* --- Table entries --------------------------------------------------------------------------------- */
+/* --- Table entries ----------------------------------------------------------------------- */
 
 static uint64_t x86_encode(struct quire_entry entry)
 {
@@ -67,7 +69,7 @@ static uint64_t x86_encode(struct quire_entry entry)
 
 static struct quire_entry x86_decode(uint64_t raw)
 {
-	struct quire_entry entry = { .frame = (raw & X86_ADDRESS) >> QUIRE_PAGE_SHIFT };
+	struct quire_entry entry = {.frame = (raw & X86_ADDRESS) >> QUIRE_PAGE_SHIFT};
 
 	if (!raw)
 		return entry;
@@ -81,13 +83,14 @@ static struct quire_entry x86_decode(uint64_t raw)
 }
 
 /*
- * An upper entry without R/W forbids stores to all below it: the effective right is the AND of all levels
- * (SDM volume 3, 4.6.1).
+ * An upper entry without R/W forbids stores to all below it: the effective right is the AND of all
+ * levels (SDM volume 3, 4.6.1).
  */
 static uint64_t x86_encode_table(unsigned level, quire_pa_t table, bool read_only)
 {
 	(void)level;
-	return (table & X86_ADDRESS) | X86_PRESENT | X86_USER | X86_ACCESSED | (read_only ? 0 : X86_WRITE);
+	return (table & X86_ADDRESS) | X86_PRESENT | X86_USER | X86_ACCESSED |
+	       (read_only ? 0 : X86_WRITE);
 }
 
 static bool x86_decode_table(unsigned level, uint64_t raw, quire_pa_t *table, bool *read_only)
@@ -106,14 +109,15 @@ static uint64_t x86_load_entry(struct quire_machine *machine, uintptr_t entry, u
 	return x86_load(machine->port.hw, entry);
 }
 
-static void x86_store_entry(struct quire_machine *machine, uintptr_t entry, unsigned level, uint64_t raw)
+static void x86_store_entry(struct quire_machine *machine, uintptr_t entry, unsigned level,
+			    uint64_t raw)
 {
 	(void)level;
 	x86_store(machine->port.hw, entry, raw);
 }
 
-static bool x86_replace_entry(struct quire_machine *machine, uintptr_t entry, unsigned level, uint64_t old,
-			      uint64_t raw)
+static bool x86_replace_entry(struct quire_machine *machine, uintptr_t entry, unsigned level,
+			      uint64_t old, uint64_t raw)
 {
 	(void)level;
 	return x86_cmpxchg(machine->port.hw, entry, old, raw);
@@ -127,13 +131,14 @@ static void x86_clean_entries(struct quire_machine *machine, uintptr_t entry, si
 	(void)bytes;
 }
 
-/* Walks are ordered after the stores of their CPU; absent entries are never cached (SDM volume 3, 4.10.2.3). */
+/* Walks are ordered after the stores of their CPU; absent entries are never cached (SDM volume
+ * 3, 4.10.2.3). */
 static void x86_entry_barrier(struct quire_machine *machine)
 {
 	(void)machine;
 }
 
-/* --- Boot -------------------------------------------------------------------------------------------- */
+/* --- Boot -------------------------------------------------------------------------------- */
 
 /* Deterministic cache parameters: the first level's D and I cache. */
 static void x86_find_caches(struct quire_machine *machine)
@@ -145,7 +150,8 @@ static void x86_find_caches(struct quire_machine *machine)
 		uint32_t type = id.eax & 31, level = (id.eax >> 5) & 7;
 		uint32_t line = (id.ebx & 0xfff) + 1;
 		uint32_t partitions = ((id.ebx >> 12) & 0x3ff) + 1;
-		size_t bytes = (size_t)line * partitions * ((id.ebx >> 22) + 1) * ((size_t)id.ecx + 1);
+		size_t bytes =
+			(size_t)line * partitions * ((id.ebx >> 22) + 1) * ((size_t)id.ecx + 1);
 
 		if (type == 0)
 			break;
@@ -169,7 +175,8 @@ static unsigned x86_tlb_entries(struct quire_machine *machine)
 
 	if (x86_cpuid(machine->port.hw, 0, 0).eax < CPUID_TLBS)
 		return X86_TLB_ENTRIES_LEAST;
-	for (uint32_t index = 0; index <= x86_cpuid(machine->port.hw, CPUID_TLBS, 0).eax && index < 32; index++) {
+	for (uint32_t index = 0;
+	     index <= x86_cpuid(machine->port.hw, CPUID_TLBS, 0).eax && index < 32; index++) {
 		struct x86_cpuid id = x86_cpuid(machine->port.hw, CPUID_TLBS, index);
 		uint32_t type = id.edx & 31;
 		unsigned entries = (id.ebx >> 16) * id.ecx;
@@ -223,7 +230,7 @@ static uint64_t x86_cycles(struct quire_machine *machine)
 	return x86_rdtsc(machine->port.hw);
 }
 
-/* --- Contexts ------------------------------------------------------------------------------------------ */
+/* --- Contexts ---------------------------------------------------------------------------- */
 
 /* Each root carries the kernel's upper half, so that traps find the kernel. */
 static int x86_context_create(struct quire_machine *machine, struct quire_context *context)
@@ -268,7 +275,7 @@ static void x86_activate(struct quire_machine *machine, struct quire_context *co
 		__atomic_fetch_and(&before->cpus, ~self, __ATOMIC_SEQ_CST);
 }
 
-/* --- TLB ------------------------------------------------------------------------------------------------ */
+/* --- TLB --------------------------------------------------------------------------------- */
 
 struct x86_purge {
 	struct quire_machine *machine;
@@ -303,10 +310,11 @@ static void x86_purge(struct x86_purge *purge)
 	arch_on_cpus(purge->machine, cpus, x86_purge_here, purge);
 }
 
-static void x86_tlb_purge(struct quire_machine *machine, struct quire_context *context, uintptr_t va, size_t bytes)
+static void x86_tlb_purge(struct quire_machine *machine, struct quire_context *context,
+			  uintptr_t va, size_t bytes)
 {
 	uintptr_t low = arch_round_down(va, QUIRE_PAGE_BYTES);
-	struct x86_purge purge = { machine, context, low, bytes + (va - low) };
+	struct x86_purge purge = {machine, context, low, bytes + (va - low)};
 
 	if (bytes)
 		x86_purge(&purge);
@@ -314,7 +322,7 @@ static void x86_tlb_purge(struct quire_machine *machine, struct quire_context *c
 
 static void x86_tlb_purge_space(struct quire_machine *machine, struct quire_context *context)
 {
-	struct x86_purge purge = { .machine = machine, .context = context };
+	struct x86_purge purge = {.machine = machine, .context = context};
 
 	x86_purge(&purge);
 }
@@ -324,9 +332,12 @@ static void x86_tlb_purge_all(struct quire_machine *machine)
 	x86_tlb_purge_space(machine, NULL);
 }
 
-/* --- Caches: coherent with each other, with fetches, walkers and devices (SDM volume 3, 11.3, 11.6) -------- */
+/* --- Caches ------------------------------------------------------------------------------ */
 
-static void x86_data(struct quire_machine *machine, uintptr_t kva, size_t bytes, enum quire_cache_op op)
+/* Coherent with each other, with fetches, walkers and devices: SDM volume 3, 11.3 and 11.6. */
+
+static void x86_data(struct quire_machine *machine, uintptr_t kva, size_t bytes,
+		     enum quire_cache_op op)
 {
 	(void)machine;
 	(void)kva;
@@ -334,7 +345,8 @@ static void x86_data(struct quire_machine *machine, uintptr_t kva, size_t bytes,
 	(void)op;
 }
 
-static void x86_insn(struct quire_machine *machine, quire_pa_t page, uintptr_t kva, uintptr_t alias_va)
+static void x86_insn(struct quire_machine *machine, quire_pa_t page, uintptr_t kva,
+		     uintptr_t alias_va)
 {
 	(void)machine;
 	(void)page;
@@ -359,7 +371,8 @@ static void x86_whole(struct quire_machine *machine)
 	(void)machine;
 }
 
-static void x86_dma(struct quire_machine *machine, quire_pa_t pa, size_t bytes, enum quire_dma_direction direction)
+static void x86_dma(struct quire_machine *machine, quire_pa_t pa, size_t bytes,
+		    enum quire_dma_direction direction)
 {
 	(void)machine;
 	(void)pa;
@@ -369,16 +382,18 @@ static void x86_dma(struct quire_machine *machine, quire_pa_t pa, size_t bytes, 
 
 const struct quire_arch quire_arch_x86_64 = {
 	.name = "x86_64",
-	.table = {
-		.levels = 4,
-		.root_order = 0,
-		.shift = { 39, 30, 21, 12 },
-		.bits = { 9, 9, 9, 9 },
-		.entry_bytes = { 8, 8, 8, 8 },
-		.user_low = QUIRE_PAGE_BYTES,
-		/* One page short of the canonical half: SYSRET to its end would trap in the kernel. */
-		.user_high = ((uintptr_t)1 << 47) - QUIRE_PAGE_BYTES,
-	},
+	.table =
+		{
+			.levels = 4,
+			.root_order = 0,
+			.shift = {39, 30, 21, 12},
+			.bits = {9, 9, 9, 9},
+			.entry_bytes = {8, 8, 8, 8},
+			.user_low = QUIRE_PAGE_BYTES,
+			/* One page short of the canonical half: SYSRET to its end would trap in the
+			   kernel. */
+			.user_high = ((uintptr_t)1 << 47) - QUIRE_PAGE_BYTES,
+		},
 	.boot = x86_boot,
 	.boot_cpu = x86_boot_cpu,
 	.halt = x86_halt,

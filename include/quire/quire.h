@@ -130,7 +130,7 @@ int quire_fault(struct quire_space *space, uintptr_t va, enum quire_access acces
 /*
  * For ISAs with a software-filled TLB (PA-RISC): called by the TLB miss trap. 0: the entry was inserted,
  * retry; -QUIRE_EFAULT: there is no such entry or it forbids the access, call quire_fault.
- * Takes no lock.
+ * Misses of the kernel in the port's alias window are answered too, whatever the space. Takes no lock.
  */
 int quire_tlb_miss(struct quire_space *space, uintptr_t va, enum quire_access access);
 

@@ -18,8 +18,13 @@ static void require(bool holds, const char *what)
 struct sim_machine bare_machine(enum sim_isa isa)
 {
 	struct sim_cache l1 = {
-		.bytes = 8 << 10, .ways = 2, .line_bytes = 32, .index = SIM_PIPT, .replace = SIM_ROUND_ROBIN,
-		.write_back = true, .write_allocate = true,
+		.bytes = 8 << 10,
+		.ways = 2,
+		.line_bytes = 32,
+		.index = SIM_PIPT,
+		.replace = SIM_ROUND_ROBIN,
+		.write_back = true,
+		.write_allocate = true,
 	};
 	struct sim_machine m = {
 		.name = "bare",
@@ -29,21 +34,36 @@ struct sim_machine bare_machine(enum sim_isa isa)
 		.memory_bytes = BARE_MEMORY,
 		.l1i = l1,
 		.l1d = l1,
-		.tlb = { .entries = 8, .ways = 2, .tagged = isa != SIM_X86_64 },
+		.tlb = {.entries = 8, .ways = 2, .tagged = isa != SIM_X86_64},
 		.asid_bits = 8,
 		.maintenance_broadcast = true,
 		.tlb_broadcast = true,
 		.walker = SIM_LEVEL_L1,
-		.cost = {
-			.l1_access = BARE_C, .memory_read = 50 * BARE_C, .memory_write = 30 * BARE_C,
-			.l2_read = 10 * BARE_C, .l2_write = 11 * BARE_C,
-			.tlb_miss = 20 * BARE_C, .tlb_absent = 70 * BARE_C,
-			.data_op = 2 * BARE_C, .data_op_clean = BARE_C, .data_op_dirty = 3 * BARE_C,
-			.data_op_set = BARE_C, .insn_op = 2 * BARE_C, .insn_op_set = BARE_C,
-			.insn_all = 9 * BARE_C, .broadcast = 100 * BARE_C, .outer_op = 15 * BARE_C,
-			.outer_sync = 25 * BARE_C, .barrier = 5 * BARE_C, .insn_barrier = 6 * BARE_C,
-			.tlb_op = 7 * BARE_C, .tlb_all = 8 * BARE_C, .locked = 17 * BARE_C,
-		},
+		.cost =
+			{
+				.l1_access = BARE_C,
+				.memory_read = 50 * BARE_C,
+				.memory_write = 30 * BARE_C,
+				.l2_read = 10 * BARE_C,
+				.l2_write = 11 * BARE_C,
+				.tlb_miss = 20 * BARE_C,
+				.tlb_absent = 70 * BARE_C,
+				.data_op = 2 * BARE_C,
+				.data_op_clean = BARE_C,
+				.data_op_dirty = 3 * BARE_C,
+				.data_op_set = BARE_C,
+				.insn_op = 2 * BARE_C,
+				.insn_op_set = BARE_C,
+				.insn_all = 9 * BARE_C,
+				.broadcast = 100 * BARE_C,
+				.outer_op = 15 * BARE_C,
+				.outer_sync = 25 * BARE_C,
+				.barrier = 5 * BARE_C,
+				.insn_barrier = 6 * BARE_C,
+				.tlb_op = 7 * BARE_C,
+				.tlb_all = 8 * BARE_C,
+				.locked = 17 * BARE_C,
+			},
 	};
 
 	return m;
@@ -69,7 +89,7 @@ static int trap_miss(void *context, uintptr_t va, enum quire_access access)
 
 void bare_start(struct bare *b, const struct sim_machine *machine)
 {
-	struct sim_traps traps = { .context = b, .fault = trap_fault, .tlb_miss = trap_miss };
+	struct sim_traps traps = {.context = b, .fault = trap_fault, .tlb_miss = trap_miss};
 	const char *why = NULL;
 
 	memset(b, 0, sizeof(*b));
@@ -109,7 +129,7 @@ uint64_t bare_load(struct bare *b, uintptr_t va, int *error)
 	return value;
 }
 
-/* --- ARMv7 ------------------------------------------------------------------------------------------------- */
+/* --- ARMv7 -------------------------------------------------------------------------------- */
 
 static quire_pa_t arm_root(unsigned tree)
 {
@@ -137,7 +157,7 @@ void bare_arm_activate(struct bare *b, unsigned tree, uint32_t asid)
 	armv7_isb(b->hw);
 }
 
-/* --- x86-64 -------------------------------------------------------------------------------------------------- */
+/* --- x86-64 ------------------------------------------------------------------------------- */
 
 quire_pa_t bare_x86_entry(unsigned level, uintptr_t va)
 {

@@ -18,7 +18,7 @@ static void must(bool good, const char *what)
 	abort();
 }
 
-/* --- A machine with one process -------------------------------------------------------------------- */
+/* --- A machine with one process --------------------------------------------------------------- */
 
 void files_soil(struct files *f)
 {
@@ -52,10 +52,11 @@ void files_start(struct files *f, enum sim_isa isa, const struct quire_policy *p
 	f->space = quire_space_create(f->s.q, &error);
 	must(f->space, "no space");
 	must(!quire_mmap(f->space, &f->buffer, FILES_BUFFER_BYTES + QUIRE_PAGE_BYTES,
-			 QUIRE_PROT_READ | QUIRE_PROT_WRITE, QUIRE_MAP_PRIVATE | QUIRE_MAP_ANONYMOUS, NULL, 0,
-			 false),
+			 QUIRE_PROT_READ | QUIRE_PROT_WRITE,
+			 QUIRE_MAP_PRIVATE | QUIRE_MAP_ANONYMOUS, NULL, 0, false),
 	     "no user buffer");
-	must(!quire_munmap(f->space, f->buffer + FILES_BUFFER_BYTES, QUIRE_PAGE_BYTES), "no end of the buffer");
+	must(!quire_munmap(f->space, f->buffer + FILES_BUFFER_BYTES, QUIRE_PAGE_BYTES),
+	     "no end of the buffer");
 	simulated_load(&f->s, f->space);
 }
 
@@ -67,12 +68,14 @@ void files_end(struct files *f)
 	simulated_end(&f->s);
 }
 
-int64_t files_write(struct files *f, struct quire_file *file, uint64_t offset, const void *host, size_t bytes)
+int64_t files_write(struct files *f, struct quire_file *file, uint64_t offset, const void *host,
+		    size_t bytes)
 {
 	size_t done = 0;
 
 	while (done < bytes) {
-		size_t piece = bytes - done < FILES_BUFFER_BYTES ? bytes - done : FILES_BUFFER_BYTES;
+		size_t piece =
+			bytes - done < FILES_BUFFER_BYTES ? bytes - done : FILES_BUFFER_BYTES;
 		int64_t wrote;
 
 		if (sim_write(f->s.sim, f->buffer, (const uint8_t *)host + done, piece))
@@ -87,12 +90,14 @@ int64_t files_write(struct files *f, struct quire_file *file, uint64_t offset, c
 	return (int64_t)done;
 }
 
-int64_t files_read(struct files *f, struct quire_file *file, uint64_t offset, void *host, size_t bytes)
+int64_t files_read(struct files *f, struct quire_file *file, uint64_t offset, void *host,
+		   size_t bytes)
 {
 	size_t done = 0;
 
 	while (done < bytes) {
-		size_t piece = bytes - done < FILES_BUFFER_BYTES ? bytes - done : FILES_BUFFER_BYTES;
+		size_t piece =
+			bytes - done < FILES_BUFFER_BYTES ? bytes - done : FILES_BUFFER_BYTES;
 		int64_t got = quire_read(file, offset + done, f->buffer, piece);
 
 		if (got < 0)
@@ -106,8 +111,8 @@ int64_t files_read(struct files *f, struct quire_file *file, uint64_t offset, vo
 	return (int64_t)done;
 }
 
-int64_t files_write_short(struct files *f, struct quire_file *file, uint64_t offset, const void *host,
-			  size_t bytes, size_t good)
+int64_t files_write_short(struct files *f, struct quire_file *file, uint64_t offset,
+			  const void *host, size_t bytes, size_t good)
 {
 	uintptr_t at = f->buffer + FILES_BUFFER_BYTES - good;
 
@@ -115,7 +120,7 @@ int64_t files_write_short(struct files *f, struct quire_file *file, uint64_t off
 	return quire_write(file, offset, at, bytes);
 }
 
-/* --- A disk -------------------------------------------------------------------------------------------- */
+/* --- A disk ----------------------------------------------------------------------------------- */
 
 static int transfer(void *context, uint64_t block, quire_pa_t page, bool write)
 {
@@ -157,7 +162,7 @@ void files_disk_end(struct files_disk *disk)
 	disk->data = NULL;
 }
 
-/* --- A model --------------------------------------------------------------------------------------------- */
+/* --- A model ---------------------------------------------------------------------------------- */
 
 static uint32_t next_random(uint32_t *state, uint32_t below)
 {
@@ -165,7 +170,8 @@ static uint32_t next_random(uint32_t *state, uint32_t below)
 	return (*state >> 8) % below;
 }
 
-void files_model_compare(struct files *f, struct quire_file *file, const struct files_model *model, const char *when)
+void files_model_compare(struct files *f, struct quire_file *file, const struct files_model *model,
+			 const char *when)
 {
 	static uint8_t got[FILES_MODEL_BYTES];
 	struct quire_stat stat;
@@ -173,7 +179,8 @@ void files_model_compare(struct files *f, struct quire_file *file, const struct 
 
 	quire_file_stat(file, &stat);
 	if (stat.bytes != model->bytes) {
-		fprintf(stderr, "model: %s: size %" PRIu64 ", not %" PRIu64 "\n", when, stat.bytes, model->bytes);
+		fprintf(stderr, "model: %s: size %" PRIu64 ", not %" PRIu64 "\n", when, stat.bytes,
+			model->bytes);
 		abort();
 	}
 	bytes = files_read(f, file, 0, got, sizeof(got));
@@ -181,7 +188,8 @@ void files_model_compare(struct files *f, struct quire_file *file, const struct 
 	for (uint64_t n = 0; n < model->bytes; n++) {
 		if (got[n] == model->data[n])
 			continue;
-		fprintf(stderr, "model: %s: byte %" PRIu64 " is %#x, not %#x\n", when, n, got[n], model->data[n]);
+		fprintf(stderr, "model: %s: byte %" PRIu64 " is %#x, not %#x\n", when, n, got[n],
+			model->data[n]);
 		abort();
 	}
 }
@@ -211,7 +219,7 @@ struct run {
 
 static size_t some_bytes(struct run *run, uint64_t *offset)
 {
-	static const uint32_t limits[] = { 64, 512, QUIRE_PAGE_BYTES, 3 * QUIRE_PAGE_BYTES };
+	static const uint32_t limits[] = {64, 512, QUIRE_PAGE_BYTES, 3 * QUIRE_PAGE_BYTES};
 	size_t bytes = 1 + next_random(&run->random, limits[next_random(&run->random, 4)]);
 
 	*offset = next_random(&run->random, (uint32_t)(FILES_MODEL_BYTES - bytes));
@@ -231,11 +239,15 @@ static void do_write(struct run *run)
 	uint64_t offset;
 	size_t bytes = some_bytes(run, &offset);
 
-	must(files_write(run->f, run->file, offset, run->data, bytes) == (int64_t)bytes, "model: write failed");
+	must(files_write(run->f, run->file, offset, run->data, bytes) == (int64_t)bytes,
+	     "model: write failed");
 	model_store(run->model, offset, run->data, bytes);
 }
 
-/* At least what could be copied up to a page boundary counts; what the result says is what must be there. */
+/*
+ * At least what could be copied up to a page boundary counts; what the result says is what must be
+ * there.
+ */
 static void do_write_short(struct run *run)
 {
 	uint64_t offset;
@@ -261,7 +273,8 @@ static void do_store(struct run *run)
 	must(!quire_mmap(run->f->space, &va, FILES_MODEL_BYTES, QUIRE_PROT_READ | QUIRE_PROT_WRITE,
 			 QUIRE_MAP_SHARED, run->file, 0, true),
 	     "model: mmap failed");
-	must(!sim_write(run->f->s.sim, va + (uintptr_t)offset, run->data, bytes), "model: store failed");
+	must(!sim_write(run->f->s.sim, va + (uintptr_t)offset, run->data, bytes),
+	     "model: store failed");
 	must(!quire_munmap(run->f->space, va, FILES_MODEL_BYTES), "model: munmap failed");
 	model_store(run->model, offset, run->data, bytes);
 }
@@ -327,10 +340,10 @@ static void step(struct run *run, unsigned abilities)
 	}
 }
 
-void files_model_run(struct files *f, struct quire_file *file, struct files_model *model, unsigned abilities,
-		     unsigned seed, unsigned steps)
+void files_model_run(struct files *f, struct quire_file *file, struct files_model *model,
+		     unsigned abilities, unsigned seed, unsigned steps)
 {
-	struct run run = { .f = f, .file = file, .model = model, .random = seed * 2654435761u + 1 };
+	struct run run = {.f = f, .file = file, .model = model, .random = seed * 2654435761u + 1};
 	char when[64];
 
 	for (unsigned n = 0; n < steps; n++) {

@@ -1,5 +1,6 @@
 /*
- * Files for tests: a user process that reads and writes them, a simulated disk, and a model of a file to compare with.
+ * Files for tests: a user process that reads and writes them, a simulated disk, and a model of a
+ * file to compare with.
  */
 #ifndef TESTS_SUPPORT_FILES_H
 #define TESTS_SUPPORT_FILES_H
@@ -8,39 +9,52 @@
 
 #include "tests/support/simulated.h"
 
-/* --- A machine with one process -------------------------------------------------------------------- */
+/* --- A machine with one process --------------------------------------------------------------- */
 
 #define FILES_BUFFER_BYTES ((size_t)1 << 16)
 
 struct files {
 	struct simulated s;
 	struct quire_space *space; /* loaded */
-	uintptr_t buffer;          /* anonymous memory of the process; the page after it is not mapped */
-	struct quire_fs *fs;       /* the test's */
+	uintptr_t buffer;    /* anonymous memory of the process; the page after it is not mapped */
+	struct quire_fs *fs; /* the test's */
 };
 
-/* A small machine of the ISA; free memory is filled with 0xdb, as former owners may have left it. */
+/*
+ * A small machine of the ISA; free memory is filled with 0xdb, as former owners may have left it.
+ */
 void files_start(struct files *f, enum sim_isa isa, const struct quire_policy *policy);
-/* Ends process and machine; the witness must be content and no record may leak. The file system is gone. */
+/*
+ * Ends process and machine; the witness must be content and no record may leak. The file system is
+ * gone.
+ */
 void files_end(struct files *f);
 /* Fills all memory that is free now with 0xdb. */
 void files_soil(struct files *f);
 
-/* write() and read() of host bytes, through the process's buffer in pieces: bytes done, or an error. */
-int64_t files_write(struct files *f, struct quire_file *file, uint64_t offset, const void *host, size_t bytes);
-int64_t files_read(struct files *f, struct quire_file *file, uint64_t offset, void *host, size_t bytes);
-/* write() of `bytes` bytes of which only `good` can be read: the rest of the user buffer is not mapped. */
-int64_t files_write_short(struct files *f, struct quire_file *file, uint64_t offset, const void *host,
-			  size_t bytes, size_t good);
+/*
+ * write() and read() of host bytes, through the process's buffer in pieces: bytes done, or an
+ * error.
+ */
+int64_t files_write(struct files *f, struct quire_file *file, uint64_t offset, const void *host,
+		    size_t bytes);
+int64_t files_read(struct files *f, struct quire_file *file, uint64_t offset, void *host,
+		   size_t bytes);
+/*
+ * write() of `bytes` bytes of which only `good` can be read: the rest of the user buffer is not
+ * mapped.
+ */
+int64_t files_write_short(struct files *f, struct quire_file *file, uint64_t offset,
+			  const void *host, size_t bytes, size_t good);
 
-/* --- A disk -------------------------------------------------------------------------------------------- */
+/* --- A disk ----------------------------------------------------------------------------------- */
 
 struct files_disk {
 	struct files *f;
 	uint8_t *data;
 	uint64_t blocks;
-	long fail_after; /* transfers until the first that fails, and all further ones; negative: never */
-	long cut_after;  /* writes until power is cut: later ones are lost, and fail; negative: never */
+	long fail_after; /* transfers, after which all fail; negative: never */
+	long cut_after; /* writes, after which power is cut: all fail; negative: never */
 	long transfers, writes;
 	struct quire_block_device device;
 };
@@ -48,7 +62,7 @@ struct files_disk {
 void files_disk_start(struct files_disk *disk, struct files *f, uint64_t blocks);
 void files_disk_end(struct files_disk *disk);
 
-/* --- A model --------------------------------------------------------------------------------------------- */
+/* --- A model ---------------------------------------------------------------------------------- */
 
 #define FILES_MODEL_BYTES ((size_t)96 << 10)
 
@@ -63,11 +77,13 @@ enum files_ability {
 };
 
 /*
- * `steps` random operations (write, short write, store through a mapping, truncate, punch, allocate, reclaim, fsync),
- * each done to file and model; all contents are compared after each. Aborts at a difference, telling seed and step.
+ * `steps` random operations (write, short write, store through a mapping, truncate, punch,
+ * allocate, reclaim, fsync), each done to file and model; all contents are compared after each.
+ * Aborts at a difference, telling seed and step.
  */
-void files_model_run(struct files *f, struct quire_file *file, struct files_model *model, unsigned abilities,
-		     unsigned seed, unsigned steps);
-void files_model_compare(struct files *f, struct quire_file *file, const struct files_model *model, const char *when);
+void files_model_run(struct files *f, struct quire_file *file, struct files_model *model,
+		     unsigned abilities, unsigned seed, unsigned steps);
+void files_model_compare(struct files *f, struct quire_file *file, const struct files_model *model,
+			 const char *when);
 
 #endif

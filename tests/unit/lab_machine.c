@@ -182,6 +182,7 @@ static void test_refused_values(void **state)
 	refused("[cost]", "l1_line", "l1_line = 1001 cycles | m", "1000 cycles");
 	refused("[cost]", "l1_line", "l1_line = 4 cycles | m | range 5..6 cycles", "outside");
 	refused("[cost]", "l1_line", "l1_line = 4 cycles | m | range 6..2 cycles", "outside");
+	refused("[cost]", "l1_line", "l1_line = 7 cycles | m | range 5..6 cycles", "outside");
 }
 
 static void test_refused_contradictions(void **state)
@@ -283,8 +284,8 @@ static void test_step_names(void **state)
 
 static void test_shipped(void **state)
 {
-	static const char *const names[] = { "pandaboard", "hp-a500", "core-i5-2012",
-					     "cortex-a9-smp", "core2-t7300-kvm" };
+	static const char *const names[] = {"pandaboard", "hp-a500", "core-i5-2012",
+					    "cortex-a9-smp", "core2-t7300-kvm"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -305,11 +306,16 @@ static void test_shipped(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_values),	       cmocka_unit_test(test_refused_structure),
-		cmocka_unit_test(test_refused_values), cmocka_unit_test(test_refused_contradictions),
-		cmocka_unit_test(test_missing),	       cmocka_unit_test(test_names),
-		cmocka_unit_test(test_set),	       cmocka_unit_test(test_fitted),
-		cmocka_unit_test(test_step_names),     cmocka_unit_test(test_shipped),
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_refused_structure),
+		cmocka_unit_test(test_refused_values),
+		cmocka_unit_test(test_refused_contradictions),
+		cmocka_unit_test(test_missing),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_set),
+		cmocka_unit_test(test_fitted),
+		cmocka_unit_test(test_step_names),
+		cmocka_unit_test(test_shipped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

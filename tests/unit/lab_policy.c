@@ -1,5 +1,6 @@
 /*
- * Policies by name: every answer can be set and printed, every other word is refused with what would be right.
+ * Policies by name: every answer can be set and printed, every other word is refused with what
+ * would be right.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,14 +12,22 @@
 static const struct {
 	const char *question, *answer;
 } answers[] = {
-	{ "coherence", "eager" },	  { "coherence", "mapping" },
-	{ "coherence", "page" },	  { "pte_clean", "always" },
-	{ "pte_clean", "detect" },	  { "flush_range", "line" },
-	{ "flush_range", "whole" },	  { "flush_range", "calibrated" },
-	{ "flush_range", "calibrated-split" }, { "tmpfs_clear", "first" },
-	{ "tmpfs_clear", "ends" },	  { "file_times", "never" },
-	{ "file_times", "fault" },	  { "file_times", "subtree" },
-	{ "fault_around", "16" },	  { "fault_around", "1" },
+	{"coherence", "eager"},
+	{"coherence", "mapping"},
+	{"coherence", "page"},
+	{"pte_clean", "always"},
+	{"pte_clean", "detect"},
+	{"flush_range", "line"},
+	{"flush_range", "whole"},
+	{"flush_range", "calibrated"},
+	{"flush_range", "calibrated-split"},
+	{"tmpfs_clear", "first"},
+	{"tmpfs_clear", "ends"},
+	{"file_times", "never"},
+	{"file_times", "fault"},
+	{"file_times", "subtree"},
+	{"fault_around", "16"},
+	{"fault_around", "1"},
 };
 
 /* What was set is what is printed. */
@@ -63,8 +72,7 @@ static void refused(const char *question, const char *answer, const char *hint)
 	struct quire_policy policy = quire_policy_default();
 	struct quire_policy before = policy;
 	char message[300];
-	const char *wrong =
-		lab_policy_set(&policy, question, answer, message, sizeof(message));
+	const char *wrong = lab_policy_set(&policy, question, answer, message, sizeof(message));
 
 	assert_non_null(wrong);
 	assert_non_null(strstr(wrong, hint));

@@ -101,7 +101,7 @@ static void test_file_of_the_limit(void **state)
 
 static void test_error_at(void **state)
 {
-	struct lab_source source = { .file = "f.q", .text = "one\n\ttwo three\n" };
+	struct lab_source source = {.file = "f.q", .text = "one\n\ttwo three\n"};
 	char message[400] = "";
 	FILE *errors = fmemopen(message, sizeof(message), "w");
 
@@ -118,7 +118,7 @@ static void test_error_at(void **state)
 
 static void test_nearest(void **state)
 {
-	static const char *const names[] = { "pandaboard", "hp-a500", "core-i5-2012", "page" };
+	static const char *const names[] = {"pandaboard", "hp-a500", "core-i5-2012", "page"};
 
 	(void)state;
 	assert_string_equal(lab_nearest("pandabord", names, 4), "pandaboard");
@@ -137,17 +137,21 @@ static void test_size(void **state)
 		const char *text;
 		uint64_t bytes;
 	} good[] = {
-		{ "0", 0 },	       { "4096", 4096 },
-		{ "32K", 32768 },      { "32k", 32768 },
-		{ "0.5M", 524288 },    { "1.5G", 1610612736 },
-		{ "2T", 2199023255552 }, { "18446744073709551615", UINT64_MAX },
-		{ "16777215T", 16777215 * (UINT64_C(1) << 40) },
+		{"0", 0},
+		{"4096", 4096},
+		{"32K", 32768},
+		{"32k", 32768},
+		{"0.5M", 524288},
+		{"1.5G", 1610612736},
+		{"2T", 2199023255552},
+		{"18446744073709551615", UINT64_MAX},
+		{"16777215T", 16777215 * (UINT64_C(1) << 40)},
 	};
 	static const char *const bad[] = {
-		"",    "K",    "-1",  "1Q",	"1KB",			"1 K",	 " 1",
-		"1.",  ".5K",  "0.3", "1.2.3K", "18446744073709551616", "16777216T",
-		"0x10", "1e3", "99999999999999999999999999999999999999999"
-	};
+		"",          "K",    "-1",     "1Q",
+		"1KB",       "1 K",  " 1",     "1.",
+		".5K",       "0.3",  "1.2.3K", "18446744073709551616",
+		"16777216T", "0x10", "1e3",    "99999999999999999999999999999999999999999"};
 	uint64_t bytes;
 
 	(void)state;
@@ -162,9 +166,9 @@ static void test_size(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_read_file), cmocka_unit_test(test_refuse_file),
+		cmocka_unit_test(test_read_file),         cmocka_unit_test(test_refuse_file),
 		cmocka_unit_test(test_file_of_the_limit), cmocka_unit_test(test_error_at),
-		cmocka_unit_test(test_nearest), cmocka_unit_test(test_size),
+		cmocka_unit_test(test_nearest),           cmocka_unit_test(test_size),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /*
  * The store buffer: forwards between addresses equal modulo its period, and to nobody else.
  *
- * An x86-64 machine with a physically indexed cache, so that what fails is the buffer. One frame is mapped at
- * A, at NEAR (not equal modulo the period) and at FAR (equal).
+ * An x86-64 machine with a physically indexed cache, so that what fails is the buffer. One frame is
+ * mapped at A, at NEAR (not equal modulo the period) and at FAR (equal).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,16 +13,16 @@
 
 #include "tests/support/bare.h"
 
-#define PERIOD 0x10000u
-#define A 0x20000u
-#define NEAR (A + 0x8000u)
-#define FAR (A + PERIOD)
+#define PERIOD  0x10000u
+#define A       0x20000u
+#define NEAR    (A + 0x8000u)
+#define FAR     (A + PERIOD)
 #define ENTRIES 4u
 
 static void start(struct bare *b, uint32_t entries, uint64_t period_bytes)
 {
 	struct sim_machine m = bare_machine(SIM_X86_64);
-	static const uintptr_t addresses[] = { A, NEAR, FAR };
+	static const uintptr_t addresses[] = {A, NEAR, FAR};
 
 	m.store_buffer = entries;
 	m.store_buffer_bytes = period_bytes;

@@ -130,7 +130,8 @@ static void global_entries_match_all_numbers(void **state)
 	(void)state;
 	start_arm(&b, &m);
 	for (unsigned tree = 0; tree < 2; tree++)
-		bare_arm_map(&b, tree, VA, (uint32_t)BARE_FRAME(0) | (BARE_ARM_PAGE & ~BARE_ARM_NG));
+		bare_arm_map(&b, tree, VA,
+			     (uint32_t)BARE_FRAME(0) | (BARE_ARM_PAGE & ~BARE_ARM_NG));
 	bare_load(&b, VA, NULL);
 	bare_arm_activate(&b, 1, 2);
 	bare_load(&b, VA, NULL);
@@ -163,8 +164,12 @@ static void replacement_is_round_robin_in_a_set(void **state)
 	bare_load(&b, 4 << 12, NULL);
 	bare_load(&b, 1 << 12, NULL);
 	assert_int_equal(walks(&b), 4);
-	bare_load(&b, 0 << 12, NULL);
+	bare_load(&b, 0 << 12, NULL); /* the next in turn: page 4 goes, page 8 stays */
 	assert_int_equal(walks(&b), 5);
+	bare_load(&b, 8 << 12, NULL);
+	assert_int_equal(walks(&b), 5);
+	bare_load(&b, 4 << 12, NULL);
+	assert_int_equal(walks(&b), 6);
 	bare_end(&b);
 }
 
@@ -226,7 +231,7 @@ static void endless_faults_end_with_a_complaint(void **state)
 	bare_end(&b);
 }
 
-/* --- Software fill ----------------------------------------------------------------------------------------- */
+/* --- Software fill ------------------------------------------------------------------------ */
 
 static int fills(struct bare *b, uintptr_t va, enum quire_access access)
 {
@@ -325,6 +330,36 @@ static void spaces_are_tags(void **state)
 	bare_end(&b);
 }
 
+/*
+ * PDTLB reaches all CPUs, PDTLBE this one only; neither asks what the machine says of ARM's
+ * broadcasts.
+ */
+static void parisc_purges_are_global(void **state)
+{
+	struct sim_machine m = bare_machine(SIM_PARISC);
+	struct bare b;
+
+	(void)state;
+	m.tlb_broadcast = false;
+	bare_start(&b, &m);
+	b.on_miss = fills;
+	sim_switch(b.sim, 1);
+	parisc_set_user_space(b.hw, 7);
+	bare_load(&b, VA, NULL);
+	sim_switch(b.sim, 0);
+	for (unsigned i = 0; i < 8; i++)
+		parisc_pdtlbe(b.hw, i);
+	sim_switch(b.sim, 1);
+	bare_load(&b, VA, NULL);
+	assert_int_equal(b.misses, 1);
+	sim_switch(b.sim, 0);
+	parisc_pdtlb(b.hw, 7, VA);
+	sim_switch(b.sim, 1);
+	bare_load(&b, VA, NULL);
+	assert_int_equal(b.misses, 2);
+	bare_end(&b);
+}
+
 /* The kernel's window translates in space 0, without the user right. */
 static void alias_window_is_space_0(void **state)
 {
@@ -365,6 +400,7 @@ int main(void)
 		cmocka_unit_test(software_fills_and_faults),
 		cmocka_unit_test(sides_are_filled_and_purged_apart),
 		cmocka_unit_test(spaces_are_tags),
+		cmocka_unit_test(parisc_purges_are_global),
 		cmocka_unit_test(alias_window_is_space_0),
 	};
 

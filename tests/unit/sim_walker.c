@@ -19,7 +19,7 @@ static void start_arm(struct bare *b, struct sim_machine *m)
 	bare_arm_activate(b, 0, 1);
 }
 
-/* --- Where the walker reads --------------------------------------------------------------------------- */
+/* --- Where the walker reads --------------------------------------------------------------- */
 
 /* Cleans the two descriptors of VA with the given instruction. */
 static void clean_descriptors(struct bare *b, void (*clean)(struct quire_hw *hw, uintptr_t va))
@@ -67,10 +67,12 @@ static void a_coherent_walker_sees_a_dirty_entry(void **state)
 	bare_end(&b);
 }
 
-/* An inner L2 of 32 KB; the clean to the point of unification reaches it, which is enough or not. */
+/*
+ * An inner L2 of 32 KB; the clean to the point of unification reaches it, which is enough or not.
+ */
 static void clean_to_unification_reaches_the_walker(void **state)
 {
-	static const enum sim_level levels[] = { SIM_LEVEL_L2, SIM_LEVEL_MEMORY };
+	static const enum sim_level levels[] = {SIM_LEVEL_L2, SIM_LEVEL_MEMORY};
 	struct bare b;
 	int error;
 
@@ -107,16 +109,27 @@ static void tables_outside_memory_are_absent(void **state)
 	bare_poke(&b, BARE_ROOT, 4, 0x7fff0000 | 1);
 	bare_load(&b, VA, &error);
 	assert_int_equal(error, -QUIRE_EFAULT);
+	/* A frame outside memory is a fault too. */
 	bare_arm_map(&b, 0, VA, 0x7fff0000 | BARE_ARM_PAGE);
 	bare_load(&b, VA, &error);
 	assert_int_equal(error, -QUIRE_EFAULT);
+	assert_int_equal(b.faults, 3);
 	armv7_set_ttbr0(b.hw, 0);
 	bare_load(&b, VA, &error);
 	assert_int_equal(error, -QUIRE_EFAULT);
+
+	/* An entry in use while the tables are nowhere: no descriptor to blame. */
+	bare_arm_map(&b, 0, VA, (uint32_t)BARE_FRAME(0) | BARE_ARM_PAGE);
+	bare_arm_activate(&b, 0, 1);
+	armv7_tlbiall(b.hw);
+	bare_load(&b, VA, NULL);
+	armv7_set_ttbr0(b.hw, 0xffff0000);
+	bare_load(&b, VA, NULL);
+	assert_int_equal(sim_violations(b.sim), 0);
 	bare_end(&b);
 }
 
-/* --- ARMv7 descriptors ----------------------------------------------------------------------------------- */
+/* --- ARMv7 descriptors -------------------------------------------------------------------- */
 
 /* What user code may do through the descriptor: 1 load, 2 store, 4 fetch. */
 static unsigned rights(struct bare *b, uint32_t bits)
@@ -163,7 +176,7 @@ static int sets_access_flag(struct bare *b, uintptr_t va, enum quire_access acce
 	return 0;
 }
 
-/* An access flag fault leaves nothing in the TLB: setting the flag is enough (B3.9.3). */
+/* An access flag fault leaves nothing in the TLB: setting the flag is enough (B3.10.1). */
 static void an_access_flag_fault_needs_no_purge(void **state)
 {
 	struct sim_machine m = bare_machine(SIM_ARMV7);
@@ -187,10 +200,12 @@ static void arm_uncached_pages_pass_the_cache(void **state)
 	(void)state;
 	start_arm(&b, &m);
 	bare_arm_map(&b, 0, VA, (uint32_t)BARE_FRAME(0) | (BARE_ARM_PAGE & ~BARE_ARM_CACHED));
-	assert_int_equal(bare_load(&b, VA, NULL), 0);
+	/* Not at the frame's start, whose line shares a set with the tables. */
+	bare_poke(&b, BARE_FRAME(0) + 0x40, 4, 0xbbbb);
+	assert_int_equal(bare_load(&b, VA + 0x40, NULL), 0);
 	assert_int_equal(sim_violations(b.sim), 1);
-	armv7_dccmvac(b.hw, b.base + BARE_FRAME(0));
-	assert_int_equal(bare_load(&b, VA, NULL), 0xaaaa);
+	armv7_dccmvac(b.hw, b.base + BARE_FRAME(0) + 0x40);
+	assert_int_equal(bare_load(&b, VA + 0x40, NULL), 0xbbbb);
 	bare_end(&b);
 }
 
@@ -198,7 +213,8 @@ static void arm_uncached_pages_pass_the_cache(void **state)
 static void arm_sections_and_large_pages(void **state)
 {
 	struct sim_machine m = bare_machine(SIM_ARMV7);
-	uint32_t section = (uint32_t)BARE_FRAMES | 2 | BARE_ARM_CACHED | 1u << 10 | 1u << 11 | 1u << 17;
+	uint32_t section =
+		(uint32_t)BARE_FRAMES | 2 | BARE_ARM_CACHED | 1u << 10 | 1u << 11 | 1u << 17;
 	uint32_t large = (BARE_ARM_PAGE & ~BARE_ARM_SMALL) | 1;
 	struct bare b;
 	int error;
@@ -224,7 +240,7 @@ static void arm_sections_and_large_pages(void **state)
 	bare_end(&b);
 }
 
-/* --- x86-64 ------------------------------------------------------------------------------------------------ */
+/* --- x86-64 ------------------------------------------------------------------------------- */
 
 static void start_x86(struct bare *b, uint64_t leaf_bits)
 {
@@ -285,7 +301,14 @@ static void x86_permissions(void **state)
 	bare_poke(&b, bare_x86_entry(1, VA), 8, BARE_FRAME(0) | (BARE_X86_PAGE & ~BARE_X86_US));
 	x86_invlpg(b.hw, VA);
 	assert_int_equal(sim_load(b.sim, VA, 4, &value), -QUIRE_EFAULT);
-	assert_int_equal(sim_load(b.sim, (uintptr_t)1 << 47, 4, &value), -QUIRE_EFAULT);
+
+	/*
+	 * An address that is not canonical, though its low bits are mapped; a root outside memory.
+	 */
+	bare_poke(&b, bare_x86_entry(1, VA), 8, BARE_FRAME(0) | BARE_X86_PAGE);
+	assert_int_equal(sim_load(b.sim, ((uintptr_t)1 << 48) + VA, 4, &value), -QUIRE_EFAULT);
+	x86_set_cr3(b.hw, (uint64_t)1 << 45);
+	assert_int_equal(sim_load(b.sim, VA, 4, &value), -QUIRE_EFAULT);
 	bare_end(&b);
 }
 

@@ -1,12 +1,13 @@
 /*
- * ARMv7-A instructions of a board: the functions of sim/insn/armv7.h, one inline instruction each. Encodings of the
- * CP15 operations: DDI 0406C B3.17.2. `hw` is unused; privilege level 1.
+ * ARMv7-A instructions of a board: the functions of sim/insn/armv7.h, one inline instruction each.
+ * Encodings of the CP15 operations: DDI 0406C B3.17.2. `hw` is unused; privilege level 1.
  *
- * Each is volatile and says that it touches memory, so the compiler keeps their order among loads and stores.
+ * Each is volatile and says that it touches memory, so the compiler keeps their order among loads
+ * and stores.
  *
  * The board's build may define
  *   QUIRE_BOARD_PL310        physical address of a PL310's registers, where there is one
- *   QUIRE_BOARD_DEVICE(pa)   the virtual address of a device register, where that is not its physical one
+ *   QUIRE_BOARD_DEVICE(pa)   virtual address of a device register, where it differs from pa
  */
 #ifndef INSN_ARMV7_H
 #define INSN_ARMV7_H
@@ -51,45 +52,45 @@ static inline quire_pa_t armv7_pl310_base(struct quire_hw *hw)
 }
 
 /* An operation whose operand is an address, a set and way, or a register's new value. */
-#define ARMV7_WRITE(name, type, opc1, crn, crm, opc2)                                              \
-	static inline void armv7_##name(struct quire_hw *hw, type value)                           \
-	{                                                                                          \
-		(void)hw;                                                                          \
-		__asm__ volatile("mcr p15, " #opc1 ", %0, " #crn ", " #crm ", " #opc2              \
-				 :                                                                 \
-				 : "r"(value)                                                      \
-				 : "memory");                                                      \
+#define ARMV7_WRITE(name, type, opc1, crn, crm, opc2)                                 \
+	static inline void armv7_##name(struct quire_hw *hw, type value)              \
+	{                                                                             \
+		(void)hw;                                                             \
+		__asm__ volatile("mcr p15, " #opc1 ", %0, " #crn ", " #crm ", " #opc2 \
+				 :                                                    \
+				 : "r"(value)                                         \
+				 : "memory");                                         \
 	}
 
 /* An operation without an operand. */
-#define ARMV7_DO(name, opc1, crn, crm, opc2)                                                       \
-	static inline void armv7_##name(struct quire_hw *hw)                                       \
-	{                                                                                          \
-		(void)hw;                                                                          \
-		__asm__ volatile("mcr p15, " #opc1 ", %0, " #crn ", " #crm ", " #opc2              \
-				 :                                                                 \
-				 : "r"(0)                                                          \
-				 : "memory");                                                      \
+#define ARMV7_DO(name, opc1, crn, crm, opc2)                                          \
+	static inline void armv7_##name(struct quire_hw *hw)                          \
+	{                                                                             \
+		(void)hw;                                                             \
+		__asm__ volatile("mcr p15, " #opc1 ", %0, " #crn ", " #crm ", " #opc2 \
+				 :                                                    \
+				 : "r"(0)                                             \
+				 : "memory");                                         \
 	}
 
-#define ARMV7_READ(name, opc1, crn, crm, opc2)                                                     \
-	static inline uint32_t armv7_##name(struct quire_hw *hw)                                   \
-	{                                                                                          \
-		uint32_t value;                                                                    \
-                                                                                                   \
-		(void)hw;                                                                          \
-		__asm__ volatile("mrc p15, " #opc1 ", %0, " #crn ", " #crm ", " #opc2              \
-				 : "=r"(value)                                                     \
-				 :                                                                 \
-				 : "memory");                                                      \
-		return value;                                                                      \
+#define ARMV7_READ(name, opc1, crn, crm, opc2)                                        \
+	static inline uint32_t armv7_##name(struct quire_hw *hw)                      \
+	{                                                                             \
+		uint32_t value;                                                       \
+                                                                                      \
+		(void)hw;                                                             \
+		__asm__ volatile("mrc p15, " #opc1 ", %0, " #crn ", " #crm ", " #opc2 \
+				 : "=r"(value)                                        \
+				 :                                                    \
+				 : "memory");                                         \
+		return value;                                                         \
 	}
 
-#define ARMV7_BARRIER(name)                                                                        \
-	static inline void armv7_##name(struct quire_hw *hw)                                       \
-	{                                                                                          \
-		(void)hw;                                                                          \
-		__asm__ volatile(#name : : : "memory");                                            \
+#define ARMV7_BARRIER(name)                                  \
+	static inline void armv7_##name(struct quire_hw *hw) \
+	{                                                    \
+		(void)hw;                                    \
+		__asm__ volatile(#name : : : "memory");      \
 	}
 
 ARMV7_WRITE(dccmvac, uintptr_t, 0, c7, c10, 1)

@@ -1,6 +1,7 @@
 /*
- * x86-64 instructions of a board: the functions of sim/insn/x86_64.h, one inline instruction each. Intel 64 and
- * IA-32 Architectures Software Developer's Manual, volume 2. `hw` is unused; privilege level 0.
+ * x86-64 instructions of a board: the functions of sim/insn/x86_64.h, one inline instruction each.
+ * Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2. `hw` is unused; privilege
+ * level 0.
  */
 #ifndef INSN_X86_64_H
 #define INSN_X86_64_H

@@ -1,0 +1,45 @@
+/*
+ * The end of a result: everything in it is the result's own.
+ */
+#include <stdlib.h>
+
+#include "lab/result.h"
+
+static void free_variant(struct lab_variant *variant)
+{
+	for (size_t i = 0; i < variant->measure_count; i++) {
+		free(variant->measures[i].name);
+		free(variant->measures[i].unit);
+		free(variant->measures[i].note);
+	}
+	for (size_t i = 0; i < variant->times_count; i++)
+		free(variant->times[i].step);
+	for (size_t i = 0; i < variant->failure_count; i++) {
+		free(variant->failures[i].file);
+		free(variant->failures[i].text);
+	}
+	free(variant->measures);
+	free(variant->times);
+	free(variant->failures);
+	free(variant->maintenance);
+	free(variant->violations);
+	free(variant->label);
+	free(variant->policy);
+}
+
+void lab_experiment_free(struct lab_experiment *experiment)
+{
+	if (!experiment)
+		return;
+	for (size_t i = 0; i < experiment->variant_count; i++)
+		free_variant(&experiment->variants[i]);
+	free(experiment->variants);
+	free(experiment->name);
+	free(experiment->file);
+	free(experiment->title);
+	free(experiment->source);
+	free(experiment->machine);
+	free(experiment->question);
+	free(experiment->size_note);
+	free(experiment);
+}

@@ -1,0 +1,163 @@
+/*
+ * The text report: everything is in it, aligned, grouped, in order; colour only where it was asked
+ * for.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "tests/support/sample_experiment.h"
+
+static char *report(bool faulty, bool colour)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *to = open_memstream(&text, &bytes);
+
+	lab_report(to, sample_experiment(faulty), colour);
+	fclose(to);
+	return text;
+}
+
+static void has(const char *text, const char *wanted)
+{
+	if (!strstr(text, wanted))
+		fail_msg("'%s' is not in:\n%s", wanted, text);
+}
+
+static void test_contents(void **state)
+{
+	static const char *const wanted[] = {
+		"sample  A sample\n",
+		"  machine   pandaboard\n",
+		"  question  coherence\n",
+		"  source    A paper, 2013\n",
+		"  size      64M instead of 512M\n",
+		"[before] coherence=mapping\n",
+		"[after] coherence=page\n",
+		"note: pass 0: measured on 256M, scaled to 512M\n",
+		"  maintenance [after]: none\n",
+		"(outside any site)",
+		"NEEDLESS: data flush by coherence.kernel-read [before]: 16,777,216 operations",
+		"SUMMARY: sample: 2 variants, 4 measures, 5 expectations checked, 1,048,576 bytes "
+		"verified; 0 failed, 0 violations\n",
+	};
+	char *text = report(false, false);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+		has(text, wanted[i]);
+	assert_null(strchr(text, '\033'));
+	assert_null(strstr(text, "FAILED"));
+	assert_null(strstr(text, "STALE"));
+	assert_null(strstr(text, " \n"));
+	free(text);
+}
+
+/* Cells of one column end at one place; the published number decides the decimals. */
+static void test_measures(void **state)
+{
+	char *text = report(false, false);
+
+	(void)state;
+	has(text, "  measure  unit   published       model  ratio      basis"
+		  "  published       model  ratio      basis\n");
+	has(text, "  pass 0   us    22,615,636  22,000,000  0.973     fitted"
+		  "          -  21,000,000      -  predicted\n");
+	has(text, "  fault    us        3.6209      3.6100  0.997  predicted\n");
+	has(text, "  extra    B                                             "
+		  "          -       1,234      -  predicted\n");
+	free(text);
+}
+
+static void test_times(void **state)
+{
+	char *text = report(false, false);
+
+	(void)state;
+	has(text, "  begin      0      0     -7      0      0     -7\n");
+	has(text, "  write      1      1     -7      1      2     -7  differs\n");
+	has(text, "  sync       -      -      -      7      7      2\n");
+	assert_null(strstr(text, "file times [after]"));
+	free(text);
+}
+
+static void test_maintenance_order(void **state)
+{
+	char *text = report(false, false);
+	const char *dear = strstr(text, "1,234,567,890");
+	const char *cheap = strstr(text, "(outside any site)");
+
+	(void)state;
+	assert_non_null(dear);
+	assert_true(dear < cheap);
+	free(text);
+}
+
+static void test_faults(void **state)
+{
+	static const char first[] = "\nSTALE READ: user load by cpu1 missed kernel store by cpu0 "
+				    "(sample:12 missed line 9, variant after)\n";
+	char *text = report(true, false);
+	const char *stale;
+
+	(void)state;
+	has(text, "\nFAILED: sample.q:7:3: expected violations == 0, found 9\n");
+	has(text, first);
+	stale = strstr(text, "STALE READ");
+	assert_null(strstr(stale + 1, "STALE READ"));
+	has(text, "  expected  10 32 54 76 98 ba dc fe\n");
+	has(text, "  got       00 00 00 00 00 00 00 00\n");
+	has(text, "  again     quire run --machine pandaboard --policy coherence=");
+	has(text, " sample.q\n");
+	has(text, "8 more violations like these [after]\n");
+	has(text, "1 failed, 9 violations\n");
+	assert_true(strstr(text, "NEEDLESS") > stale);
+	free(text);
+}
+
+static void test_colour(void **state)
+{
+	char *text = report(true, true);
+
+	(void)state;
+	has(text, "\033[1;31mSTALE READ");
+	has(text, "variant after)\033[0m\n");
+	free(text);
+}
+
+static void test_summary(void **state)
+{
+	struct lab_experiment *good[] = {sample_experiment(false), sample_experiment(false)};
+	char *text = NULL;
+	size_t bytes;
+	FILE *to = open_memstream(&text, &bytes);
+
+	(void)state;
+	assert_int_equal(lab_verdict(good, 2), LAB_GOOD);
+	lab_report_summary(to, good, 2, false);
+	lab_report_summary(to, good, 1, false);
+	lab_report_summary(to, good, 0, false);
+	fclose(to);
+	assert_string_equal(text, "SUMMARY: 2 experiments: 4 variants, 8 measures, 10 expectations "
+				  "checked, 2,097,152 bytes verified; 0 failed, 0 violations\n"
+				  "nothing ran\n");
+	free(text);
+	sample_experiment(true);
+	assert_int_equal(lab_verdict(good, 2), LAB_FAILED);
+	assert_int_equal(lab_verdict(good, 0), LAB_GOOD);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_contents), cmocka_unit_test(test_measures),
+		cmocka_unit_test(test_times),    cmocka_unit_test(test_maintenance_order),
+		cmocka_unit_test(test_faults),   cmocka_unit_test(test_colour),
+		cmocka_unit_test(test_summary),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

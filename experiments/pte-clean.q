@@ -26,7 +26,9 @@ file    data on=tmp size=8M fill=random
 process lat_pagefault
 
 map     m data shared r readonly
-load    m stride=4K order=random
+load    m stride=4K order=random        # once without a clock
+unmap   m
+map     m data shared r readonly
 time touched {
 	load    m stride=4K order=random
 	unmap   m
@@ -114,12 +116,15 @@ routine fork-exit {
 	call    after-fork
 	syscall                 # wait
 }
-call    fork-exit               # once without a clock: the memory allocator has pages at hand then
+# Once without a clock: the memory allocator has pages at hand then.
+call    fork-exit
+set     before = entries
 time forks {
 	repeat $loops {
 		call    fork-exit
 	}
 }
+measure "fork+exit: entries set" entries = (entries - $before) / $loops
 measure "fork+exit" us = forks / $loops
 publish "fork+exit" us  before=485.5236  after=464.5414
 
@@ -139,11 +144,13 @@ routine fork-exec {
 	syscall                 # wait
 }
 call    fork-exec
+set     before = entries
 time execs {
 	repeat $loops {
 		call    fork-exec
 	}
 }
+measure "fork+exec: entries set" entries = (entries - $before) / $loops
 measure "fork+exec" us = execs / $loops
 publish "fork+exec" us  before=820.0613  after=785.4944
 
@@ -173,11 +180,13 @@ routine fork-sh {
 	syscall                 # wait
 }
 call    fork-sh
+set     before = entries
 time shells {
 	repeat $loops {
 		call    fork-sh
 	}
 }
+measure "fork+sh: entries set" entries = (entries - $before) / $loops
 measure "fork+sh" us = shells / $loops
 publish "fork+sh" us  before=2966.3828  after=2804.2023
 

@@ -48,12 +48,6 @@ static size_t page_within(struct quire_file *file, const struct quire_page *page
 	return now.bytes - from < QUIRE_PAGE_BYTES ? (size_t)(now.bytes - from) : QUIRE_PAGE_BYTES;
 }
 
-static void clear_beyond(struct quire_file *file, struct quire_page *page, size_t within)
-{
-	if (within < QUIRE_PAGE_BYTES)
-		quire_page_clear(file->quire, page, within, QUIRE_PAGE_BYTES - within);
-}
-
 static bool find_block(struct quire_file *file, uint64_t index, uint32_t *block)
 {
 	struct quire_diskfs *fs = fs_of(file);
@@ -82,8 +76,8 @@ static int diskfs_read_page(struct quire_file *file, struct quire_page *page)
 		return 0;
 	}
 	error = quire_diskfs_transfer(fs_of(file), block, page, false);
-	if (!error)
-		clear_beyond(file, page, within);
+	if (!error && within < QUIRE_PAGE_BYTES)
+		quire_page_clear(file->quire, page, within, QUIRE_PAGE_BYTES - within);
 	return error;
 }
 
@@ -147,19 +141,18 @@ static int write_hole(struct quire_file *file, struct quire_page *page)
 }
 
 /*
- * What user code stored beyond the end of the file, in the rest of the last page, does not go to
- * the disk (POSIX, mmap): it would come to light when the file grows.
+ * A page beyond the end is about to leave the cache (truncate), and so are those of a file whose
+ * name and last reference are gone: nothing of them is wanted.
  */
 static int diskfs_write_page(struct quire_file *file, struct quire_page *page)
 {
-	size_t within = page_within(file, page);
+	bool wanted = !file_of(file)->unlinked || quire_atomic_read(&file->refs);
 	uint32_t block;
 
-	if (!within)
+	if (!wanted || !page_within(file, page))
 		return 0;
 	if (page->index > UINT32_MAX)
 		return -QUIRE_EFBIG;
-	clear_beyond(file, page, within);
 	if (find_block(file, page->index, &block))
 		return quire_diskfs_transfer(fs_of(file), block, page, true);
 	return write_hole(file, page);
@@ -351,8 +344,9 @@ static int diskfs_create(struct quire_fs *base, const char *name, struct quire_f
 	made->map_changed = true;
 	error = diskfs_write_attributes(&made->base.file);
 	if (error) {
-		inode_free(fs, inode);
+		made->unlinked = true; /* or its last reference would try to write it again */
 		quire_file_put(&made->base.file);
+		inode_free(fs, inode);
 		return error;
 	}
 	*file = &made->base;

@@ -229,7 +229,6 @@ bool lab_do_truncate(struct lab_run *run, const struct lab_statement *s)
 
 	if (!file || !lab_whole(run, s, "size", &bytes))
 		return false;
-	lab_world_syscall(run->world);
 	if (!lab_call_result(run, s, quire_truncate(file->file, bytes), "truncate"))
 		return false;
 	lab_content_truncate(file->content, bytes);
@@ -251,7 +250,6 @@ bool lab_do_allocate(struct lab_run *run, const struct lab_statement *s)
 
 	if (!file || !file_range(run, s, &at, &bytes))
 		return false;
-	lab_world_syscall(run->world);
 	return lab_call_result(run, s, quire_allocate(file->file, at, bytes), "allocate");
 }
 
@@ -262,7 +260,6 @@ bool lab_do_punch(struct lab_run *run, const struct lab_statement *s)
 
 	if (!file || !file_range(run, s, &at, &bytes))
 		return false;
-	lab_world_syscall(run->world);
 	if (!lab_call_result(run, s, quire_punch(file->file, at, bytes), "punch"))
 		return false;
 	if (at < lab_file_bytes(file))

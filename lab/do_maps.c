@@ -102,7 +102,6 @@ static bool make_map(struct lab_run *run, const struct lab_statement *s,
 	map->va = (uintptr_t)address;
 	if (address)
 		flags |= QUIRE_MAP_FIXED;
-	lab_world_syscall(run->world);
 	if (!lab_call_result(run, s,
 			     quire_mmap(process->space, &map->va, (size_t)map->bytes, map->prot,
 					flags, map->file ? map->file->file : NULL, map->offset,
@@ -231,7 +230,6 @@ bool lab_do_unmap(struct lab_run *run, const struct lab_statement *s)
 	if (!any_left(map, first, last))
 		return lab_raise(run, s->place, 0, "nothing of %s is mapped there any more",
 				 map->name);
-	lab_world_syscall(run->world);
 	if (!lab_call_result(run, s,
 			     quire_munmap(process->space, map->va + (uintptr_t)at, (size_t)bytes),
 			     "unmap"))
@@ -254,7 +252,6 @@ bool lab_do_protect(struct lab_run *run, const struct lab_statement *s)
 
 	if (word < 0 || !lab_map_range(run, s, map, true, &at, &bytes))
 		return false;
-	lab_world_syscall(run->world);
 	return lab_call_result(run, s,
 			       quire_mprotect(lab_current(run, s)->space, map->va + (uintptr_t)at,
 					      (size_t)bytes, protections[word].prot),
@@ -273,7 +270,6 @@ bool lab_do_msync(struct lab_run *run, const struct lab_statement *s)
 		return false;
 	if (!flags)
 		return lab_raise(run, s->place, 0, "expected: %s", s->rule->usage);
-	lab_world_syscall(run->world);
 	return lab_call_result(run, s,
 			       quire_msync(lab_current(run, s)->space, map->va + (uintptr_t)at,
 					   (size_t)bytes, flags),

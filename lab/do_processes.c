@@ -104,7 +104,6 @@ bool lab_do_fork(struct lab_run *run, const struct lab_statement *s)
 
 	if (!name)
 		return false;
-	lab_world_syscall(run->world);
 	if (!lab_call_result(run, s, quire_space_fork(parent->space, &space), "fork"))
 		return false;
 	copy_maps(add_process(run, name, space), parent);

@@ -6,7 +6,7 @@
 
 #include "lab/interpret.h"
 
-#define NS_A_SECOND 1000000000
+#define NS_A_SECOND 1000000000u
 
 /* --- Measures ------------------------------------------------------------------------- */
 
@@ -183,12 +183,10 @@ static void compare_times(struct lab_run *run, const struct lab_statement *s,
 			 (long long)m[0], (long long)m[1], (long long)m[2]);
 }
 
-/* Whole seconds since the epoch, rounded down. */
+/* Seconds as a clock shows them: whole ones, less the one in which the epoch lies. */
 static int64_t seconds_of(struct lab_run *run, uint64_t ns)
 {
-	int64_t since = (int64_t)(ns - run->epoch_ns);
-
-	return since >= 0 ? since / NS_A_SECOND : -((-since + NS_A_SECOND - 1) / NS_A_SECOND);
+	return (int64_t)(ns / NS_A_SECOND) - (int64_t)(run->epoch_ns / NS_A_SECOND);
 }
 
 bool lab_do_times(struct lab_run *run, const struct lab_statement *s)

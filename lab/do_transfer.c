@@ -96,7 +96,6 @@ bool lab_do_read(struct lab_run *run, const struct lab_statement *s)
 		uint64_t piece = t.bytes - done < t.chunk ? t.bytes - done : t.chunk;
 		int64_t result;
 
-		lab_world_syscall(run->world);
 		result = quire_read(t.file->file, t.at + done, t.buffer->va, (size_t)piece);
 		run->done_bytes = done + (result > 0 ? (uint64_t)result : 0);
 		if (!lab_call_result(run, s, result, "read"))
@@ -148,7 +147,6 @@ bool lab_do_write(struct lab_run *run, const struct lab_statement *s)
 
 		if (t.fresh && !refill(run, s, &t, piece))
 			return false;
-		lab_world_syscall(run->world);
 		result = quire_write(t.file->file, t.at + done, t.buffer->va, (size_t)piece);
 		run->done_bytes = done + (result > 0 ? (uint64_t)result : 0);
 		if (!lab_call_result(run, s, result == 0 ? -QUIRE_EIO : result, "write"))

@@ -39,7 +39,7 @@ bool lab_go_on(struct lab_run *run, const struct lab_statement *s, double done)
 
 /* --- Flow ----------------------------------------------------------------------------- */
 
-/* "size 64M instead of 4G, passes 2 instead of 16" */
+/* "64M instead of 4G, passes 2 instead of 16" */
 static void note_smaller(struct lab_run *run, const char *name, struct lab_number number,
 			 struct lab_number published)
 {
@@ -47,7 +47,10 @@ static void note_smaller(struct lab_run *run, const char *name, struct lab_numbe
 
 	lab_number_print(number, now, sizeof(now));
 	lab_number_print(published, full, sizeof(full));
-	note = lab_format("%s %s instead of %s", name, now, full);
+	if (strcmp(name, "size") == 0)
+		note = lab_format("%s instead of %s", now, full);
+	else
+		note = lab_format("%s %s instead of %s", name, now, full);
 	if (run->size_note && strstr(run->size_note, note)) {
 		free(note);
 		return;

@@ -198,6 +198,9 @@ static void measure_cells(char (*row)[CELL_BYTES], const struct lab_measure *mea
 	cell(row[0], "-");
 	if (measure->has_published)
 		print_number(row[0], CELL_BYTES, measure->published, decimals);
+	/* A model far below the published figure would be a bare 0 in that figure's decimals. */
+	if (fabs(measure->model) < 10 && decimals_for(measure->model) > decimals)
+		decimals = decimals_for(measure->model);
 	print_number(row[1], CELL_BYTES, measure->model, decimals);
 	cell(row[2], "-");
 	if (measure->has_published && measure->published != 0)

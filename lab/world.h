@@ -42,7 +42,10 @@ void lab_world_destroy(struct lab_world *world);
 void lab_world_cpu(struct lab_world *world, unsigned cpu);
 /* Loads a space (NULL: none) on the current CPU. */
 void lab_world_load(struct lab_world *world, struct quire_space *space);
-/* Pays for entering and leaving the kernel: before each system call. */
+/*
+ * Pays for entering and leaving the kernel: before system calls that Quire does not pay for itself (it does in
+ * quire/quire.h's calls on areas and files but fsync, and in fork).
+ */
 void lab_world_syscall(struct lab_world *world);
 /* Simulated time of the current CPU in nanoseconds; fractions count. */
 double lab_world_ns(const struct lab_world *world);

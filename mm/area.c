@@ -1,10 +1,10 @@
 /*
  * The areas of a space: a height-balanced binary tree by address.
  *
- * Areas do not overlap. Each node also tells of its subtree the lowest start, the highest end and the largest
- * gap between two neighbours, so that the search for free addresses passes over whole subtrees that have
- * no room. The tree is the usual one of Adelson-Velsky and Landis (1962): the heights of two siblings differ
- * by one at most.
+ * Areas do not overlap. Each node also tells of its subtree the lowest start, the highest end and
+ * the largest gap between two neighbours, so that the search for free addresses passes over whole
+ * subtrees that have no room. The tree is the usual one of Adelson-Velsky and Landis (1962): the
+ * heights of two siblings differ by one at most.
  *
  * Two areas that touch have a gap of 0 between them. What lies before the first and after the last
  * area is no gap of the tree: the search knows the limits of the space, the tree does not.
@@ -37,7 +37,8 @@ static void update(struct quire_area *area)
 }
 
 /* Puts `child` where `area` hung from its parent. */
-static void replace_child(struct quire_areas *areas, const struct quire_area *area, struct quire_area *child)
+static void replace_child(struct quire_areas *areas, const struct quire_area *area,
+			  struct quire_area *child)
 {
 	struct quire_area *parent = area->parent;
 
@@ -190,7 +191,7 @@ void quire_area_resized(struct quire_areas *areas, struct quire_area *area)
 		update(area);
 }
 
-/* --- Gaps --------------------------------------------------------------------------------------- */
+/* --- Gaps ------------------------------------------------------------------------------------ */
 
 struct gap {
 	uintptr_t start, end;
@@ -207,9 +208,9 @@ static struct gap lowest_gap(const struct quire_area *area, size_t bytes)
 			continue;
 		}
 		if (left && area->start - left->high >= bytes)
-			return (struct gap){ left->high, area->start };
+			return (struct gap){left->high, area->start};
 		if (right->low - area->end >= bytes)
-			return (struct gap){ area->end, right->low };
+			return (struct gap){area->end, right->low};
 		area = right;
 	}
 }
@@ -221,7 +222,7 @@ static bool gap_after(const struct quire_area *area, size_t bytes, struct gap *g
 		const struct quire_area *right = area->right, *below;
 
 		if (right && right->low - area->end >= bytes) {
-			*gap = (struct gap){ area->end, right->low };
+			*gap = (struct gap){area->end, right->low};
 			return true;
 		}
 		if (right && right->gap >= bytes) {
@@ -235,7 +236,7 @@ static bool gap_after(const struct quire_area *area, size_t bytes, struct gap *g
 		if (!area)
 			return false;
 		if (area->start - below->high >= bytes) {
-			*gap = (struct gap){ below->high, area->start };
+			*gap = (struct gap){below->high, area->start};
 			return true;
 		}
 	}
@@ -246,7 +247,8 @@ static bool fits(struct gap gap, size_t bytes, size_t period, uintptr_t colour, 
 {
 	uintptr_t skip = period ? (colour - gap.start) & (period - 1) : 0;
 
-	if (gap.start >= gap.end || gap.end - gap.start < bytes || gap.end - gap.start - bytes < skip)
+	if (gap.start >= gap.end || gap.end - gap.start < bytes ||
+	    gap.end - gap.start - bytes < skip)
 		return false;
 	*start = gap.start + skip;
 	return true;
@@ -260,11 +262,11 @@ static struct gap clip(struct gap gap, uintptr_t high)
 }
 
 /* Tries, in order, the gaps that have at least `room`, and the one at `low` whatever it has. */
-static bool search(const struct quire_areas *areas, uintptr_t low, uintptr_t high, size_t room, size_t bytes,
-		   size_t period, uintptr_t colour, uintptr_t *start)
+static bool search(const struct quire_areas *areas, uintptr_t low, uintptr_t high, size_t room,
+		   size_t bytes, size_t period, uintptr_t colour, uintptr_t *start)
 {
 	const struct quire_area *area = quire_area_find(areas, low);
-	struct gap gap = { low, area ? area->start : high };
+	struct gap gap = {low, area ? area->start : high};
 
 	if (gap.start < gap.end && fits(clip(gap, high), bytes, period, colour, start))
 		return true;
@@ -275,16 +277,16 @@ static bool search(const struct quire_areas *areas, uintptr_t low, uintptr_t hig
 	}
 	if (!areas->root)
 		return false;
-	gap = (struct gap){ larger(low, areas->root->high), high };
+	gap = (struct gap){larger(low, areas->root->high), high};
 	return fits(gap, bytes, period, colour, start);
 }
 
 /*
- * Any gap of bytes + period has a start of the right colour in it, so the first search ends at the first
- * gap it meets. Only if there is none are smaller gaps tried, one after the other.
+ * Any gap of bytes + period has a start of the right colour in it, so the first search ends at the
+ * first gap it meets. Only if there is none are smaller gaps tried, one after the other.
  */
-bool quire_area_gap(const struct quire_areas *areas, uintptr_t low, uintptr_t high, size_t bytes, size_t period,
-		    uintptr_t colour, uintptr_t *start)
+bool quire_area_gap(const struct quire_areas *areas, uintptr_t low, uintptr_t high, size_t bytes,
+		    size_t period, uintptr_t colour, uintptr_t *start)
 {
 	if (!bytes || low >= high || bytes > high - low)
 		return false;

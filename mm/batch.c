@@ -1,13 +1,13 @@
 /*
  * Batches: many table entries are removed, then one TLB purge, then their pages are dropped.
  *
- * A page must not go back to the free lists while a TLB, or a cache line filled through one, can still reach
- * it. So who removes entries puts the pages aside here; the end of the batch purges the TLB, lets the
- * coherence module settle the caches, and only then drops the pages.
+ * A page must not go back to the free lists while a TLB, or a cache line filled through one, can
+ * still reach it. So who removes entries puts the pages aside here; the end of the batch purges the
+ * TLB, lets the coherence module settle the caches, and only then drops the pages.
  *
- * The batch lies on the stack of its user and must work when memory is short, which is when pages are
- * unmapped most: it has room for a few entries, takes memory for more, and when there is none purges and
- * settles what it has and goes on.
+ * The batch lies on the stack of its user and must work when memory is short, which is when pages
+ * are unmapped most: it has room for a few entries, takes memory for more, and when there is none
+ * purges and settles what it has and goes on.
  */
 #include "mm/mm.h"
 
@@ -19,8 +19,8 @@ struct quire_batch_chunk {
 	struct quire_batch_entry entries[CHUNK_ENTRIES];
 };
 
-void quire_batch_begin(struct quire_batch *batch, struct quire_space *space, uintptr_t low, uintptr_t high,
-		       enum quire_site site)
+void quire_batch_begin(struct quire_batch *batch, struct quire_space *space, uintptr_t low,
+		       uintptr_t high, enum quire_site site)
 {
 	batch->space = space;
 	batch->low = low;
@@ -47,7 +47,8 @@ struct quire_batch_entry *quire_batch_next(struct quire_batch *batch, size_t *cu
 		batch->reading = batch->chunks;
 		batch->reading_first = batch->count;
 	}
-	for (chunk = batch->reading; chunk && n - batch->reading_first >= chunk->count; chunk = chunk->next)
+	for (chunk = batch->reading; chunk && n - batch->reading_first >= chunk->count;
+	     chunk = chunk->next)
 		batch->reading_first += chunk->count;
 	batch->reading = chunk;
 	if (!chunk)
@@ -64,8 +65,9 @@ static void drop_pages(struct quire *q, const struct quire_batch_entry *entries,
 }
 
 /*
- * Purges, settles and drops; the batch is empty afterwards and keeps its chunks. A batch without entries is
- * told to the coherence module all the same: some policies look at the range, not at what was in it.
+ * Purges, settles and drops; the batch is empty afterwards and keeps its chunks. A batch without
+ * entries is told to the coherence module all the same: some policies look at the range, not at
+ * what was in it.
  */
 static void settle(struct quire_batch *batch)
 {
@@ -120,11 +122,12 @@ static struct quire_batch_entry *new_entry(struct quire_batch *batch)
 	return &batch->inside[batch->count++];
 }
 
-void quire_batch_add(struct quire_batch *batch, struct quire_page *page, uintptr_t va, bool exec, bool drop)
+void quire_batch_add(struct quire_batch *batch, struct quire_page *page, uintptr_t va, bool exec,
+		     bool drop)
 {
 	struct quire_batch_entry *entry = new_entry(batch);
 
-	*entry = (struct quire_batch_entry){ .page = page, .va = va, .exec = exec, .drop = drop };
+	*entry = (struct quire_batch_entry){.page = page, .va = va, .exec = exec, .drop = drop};
 	batch->exec |= exec;
 	if (va < batch->first)
 		batch->first = va;

@@ -1,23 +1,24 @@
 /*
  * Spin locks, big-reader locks, and sections for readers that take no lock at all.
  *
- * BIG-READER LOCKS. Each CPU has a word in a cache line of its own: the number of readers that took their part
- * there, or CLOSED. A reader adds one to its own CPU's word; the writer turns each word from 0 to
- * CLOSED, one after the other, and is alone when all are closed. Because the one word both counts and closes,
- * a reader is never in at the same time as the writer, and nothing needs to be taken back. `writing`
- * only keeps new readers away while a writer is still closing, or it might wait for ever; a reader whose
- * CPU's word is not 0 goes in all the same, because it may be nested in the reader that the writer waits
- * for. That is why a nested reader must be on the CPU of the outer one.
+ * BIG-READER LOCKS. Each CPU has a word in a cache line of its own: the number of readers that took
+ * their part there, or CLOSED. A reader adds one to its own CPU's word; the writer turns each word
+ * from 0 to CLOSED, one after the other, and is alone when all are closed. Because the one word
+ * both counts and closes, a reader is never in at the same time as the writer, and nothing needs to
+ * be taken back. `writing` only keeps new readers away while a writer is still closing, or it might
+ * wait for ever; a reader whose CPU's word is not 0 goes in all the same, because it may be nested
+ * in the reader that the writer waits for. That is why a nested reader must be on the CPU of the
+ * outer one.
  *
- * READ SECTIONS. Each CPU has one word: the depth of sections in the low half, and in the high half a
- * generation that changes whenever the depth comes back to 0. To wait for all sections that had begun, it is
- * enough to see, for each CPU, a depth of 0 or another generation: a CPU that is always in *some* section
- * does not hold up the waiter. Who unlinks a record, waits, and then frees it knows that no section can
- * still hold a pointer to it.
+ * READ SECTIONS. Each CPU has one word: the depth of sections in the low half, and in the high half
+ * a generation that changes whenever the depth comes back to 0. To wait for all sections that had
+ * begun, it is enough to see, for each CPU, a depth of 0 or another generation: a CPU that is
+ * always in *some* section does not hold up the waiter. Who unlinks a record, waits, and then frees
+ * it knows that no section can still hold a pointer to it.
  *
- * The fences: a section announces itself and then reads pointers; the waiter changes pointers and then reads
- * announcements. Each needs a full fence between its two accesses, or both could miss the other (the
- * store-buffer litmus test).
+ * The fences: a section announces itself and then reads pointers; the waiter changes pointers and
+ * then reads announcements. Each needs a full fence between its two accesses, or both could miss
+ * the other (the store-buffer litmus test).
  */
 #include "mm/percpu.h"
 
@@ -26,7 +27,7 @@ static void relax(struct quire *q)
 	q->machine.port.relax(q->machine.port.context);
 }
 
-/* --- Spin locks --------------------------------------------------------------------------------- */
+/* --- Spin locks ------------------------------------------------------------------------------ */
 
 void quire_lock_init(struct quire_lock *lock)
 {
@@ -47,7 +48,7 @@ void quire_unlock(struct quire *q, struct quire_lock *lock)
 	quire_atomic_set(&lock->held, 0);
 }
 
-/* --- Big-reader locks --------------------------------------------------------------------------- */
+/* --- Big-reader locks ------------------------------------------------------------------------ */
 
 #define CLOSED 0x80000000u
 
@@ -126,9 +127,9 @@ void quire_brlock_write_unlock(struct quire *q, struct quire_brlock *lock)
 	quire_unlock(q, &lock->writer);
 }
 
-/* --- Read sections ------------------------------------------------------------------------------ */
+/* --- Read sections --------------------------------------------------------------------------- */
 
-#define DEPTH 0xffffu
+#define DEPTH      0xffffu
 #define GENERATION 0x10000u
 
 unsigned quire_read_begin(struct quire *q)
@@ -143,14 +144,14 @@ unsigned quire_read_begin(struct quire *q)
 void quire_read_end(struct quire *q, unsigned cpu)
 {
 	struct quire_atomic *reading = &q->percpu[cpu].reading;
-	uint32_t old, new;
+	uint32_t old, left;
 
 	do {
 		old = quire_atomic_read(reading);
-		new = old - 1;
-		if (!(new & DEPTH))
-			new += GENERATION;
-	} while (!quire_atomic_replace(reading, old, new));
+		left = old - 1;
+		if (!(left & DEPTH))
+			left += GENERATION;
+	} while (!quire_atomic_replace(reading, old, left));
 }
 
 void quire_read_wait(struct quire *q)

@@ -1,32 +1,34 @@
 /*
  * Page frames: their descriptors, and who has which of them.
  *
- * Free blocks of 2^order pages lie in one list an order (the binary buddy system: Knowlton, "A fast storage
- * allocator", CACM 1965). A block's buddy is the block of the same size whose frame number differs in that
- * one bit; when both are free they are one block of the next order. Blocks never cross the end of a memory
- * range, so a block's descriptors always lie side by side and a tail finds its head by arithmetic.
+ * Free blocks of 2^order pages lie in one list an order (the binary buddy system: Knowlton, "A fast
+ * storage allocator", CACM 1965). A block's buddy is the block of the same size whose frame number
+ * differs in that one bit; when both are free they are one block of the next order. Blocks never
+ * cross the end of a memory range, so a block's descriptors always lie side by side and a tail
+ * finds its head by arithmetic.
  *
- * Single pages, by far the most asked for, come from and go to a list of the CPU, which trades with the buddy
- * lists by the batch. Each list has a lock that nobody else takes but who has found the buddy lists empty
- * and collects what the CPUs have left: a machine is out of memory only when it really is.
+ * Single pages, by far the most asked for, come from and go to a list of the CPU, which trades with
+ * the buddy lists by the batch. Each list has a lock that nobody else takes but who has found the
+ * buddy lists empty and collects what the CPUs have left: a machine is out of memory only when it
+ * really is.
  *
- * A page's reference count is 0 exactly while it is free. Lookups without locks may raise the count of any
- * page for a moment (quire_page_try_get), so the last to drop a page need not be its owner: whoever it is
- * frees the block, and all that must happen before that happens here.
+ * A page's reference count is 0 exactly while it is free. Lookups without locks may raise the count
+ * of any page for a moment (quire_page_try_get), so the last to drop a page need not be its owner:
+ * whoever it is frees the block, and all that must happen before that happens here.
  *
- * The order in which pages are handed out depends on nothing but the calls before: lists are LIFO, and in the
- * beginning low addresses come first.
+ * The order in which pages are handed out depends on nothing but the calls before: lists are LIFO,
+ * and in the beginning low addresses come first.
  */
 #include "mm/percpu.h"
 
 enum {
-	BATCH_PAGES = 16,          /* moved between a CPU's list and the buddy lists at once */
+	BATCH_PAGES = 16, /* moved between a CPU's list and the buddy lists at once */
 	CPU_PAGES_MAX = 2 * BATCH_PAGES,
-	TRIES_MAX = 4,             /* allocations after the CPUs' lists were collected */
-	TAIL_ORDER_SHIFT = 24,     /* flags of a tail: order of its block, so that one load tells its head */
+	TRIES_MAX = 4,         /* allocations after the CPUs' lists were collected */
+	TAIL_ORDER_SHIFT = 24, /* in flags of tails: the order, so that one load tells the head */
 };
 
-/* --- Descriptors -------------------------------------------------------------------------------- */
+/* --- Descriptors ----------------------------------------------------------------------------- */
 
 static const struct quire_range *range_of(const struct quire *q, uint64_t frame)
 {
@@ -83,10 +85,11 @@ static void init_descriptor(struct quire_page *page, uint64_t frame)
 	page->last_va = 0;
 }
 
-/* --- Buddy lists, under q->frames --------------------------------------------------------------- */
+/* --- Buddy lists, under q->frames ------------------------------------------------------------ */
 
 /* The other half of the block that `page` would be a half of, if it is free as a whole. */
-static struct quire_page *free_buddy(const struct quire_range *range, struct quire_page *page, unsigned order)
+static struct quire_page *free_buddy(const struct quire_range *range, struct quire_page *page,
+				     unsigned order)
 {
 	uint64_t frame = page->frame ^ (1u << order);
 	struct quire_page *buddy;
@@ -148,7 +151,7 @@ static struct quire_page *buddy_take(struct quire *q, unsigned order)
 	return page;
 }
 
-/* --- Lists of the CPUs -------------------------------------------------------------------------- */
+/* --- Lists of the CPUs ----------------------------------------------------------------------- */
 
 static struct quire_page *first_page(struct quire_list *list)
 {
@@ -253,7 +256,7 @@ uint64_t quire_pages_free(struct quire *q)
 	return pages;
 }
 
-/* --- Allocation and references ------------------------------------------------------------------ */
+/* --- Allocation and references --------------------------------------------------------------- */
 
 struct quire_page *quire_page_alloc(struct quire *q, unsigned order)
 {
@@ -326,12 +329,13 @@ bool quire_page_try_get(struct quire_page *page)
 	return true;
 }
 
-/* --- The page lock ------------------------------------------------------------------------------ */
+/* --- The page lock --------------------------------------------------------------------------- */
 
 bool quire_page_try_lock(struct quire *q, struct quire_page *page)
 {
 	quire_step(q, QUIRE_STEP_LOCK);
-	return !(quire_atomic_or(&quire_page_head(page)->flags, QUIRE_PAGE_LOCKED) & QUIRE_PAGE_LOCKED);
+	return !(quire_atomic_or(&quire_page_head(page)->flags, QUIRE_PAGE_LOCKED) &
+		 QUIRE_PAGE_LOCKED);
 }
 
 void quire_page_lock(struct quire *q, struct quire_page *page)
@@ -359,7 +363,7 @@ void quire_page_clear(struct quire *q, struct quire_page *page, size_t offset, s
 	quire_coherence_kernel_wrote(q, page);
 }
 
-/* --- Beginning and end -------------------------------------------------------------------------- */
+/* --- Beginning and end ----------------------------------------------------------------------- */
 
 static bool in_kernel_text(const struct quire *q, uint64_t frame)
 {

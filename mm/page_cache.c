@@ -1,20 +1,21 @@
 /*
  * The page cache: the pages of a file, in a radix tree by index.
  *
- * A node has 64 slots: pages in the lowest nodes, nodes above. Each node knows its own height (shift), so a
- * lookup needs one pointer, the root, and no second word that could be of another moment. The tree grows by a
- * new root above the old one, and shrinks by making the root's only child, its first, the root.
+ * A node has 64 slots: pages in the lowest nodes, nodes above. Each node knows its own height
+ * (shift), so a lookup needs one pointer, the root, and no second word that could be of another
+ * moment. The tree grows by a new root above the old one, and shrinks by making the root's only
+ * child, its first, the root.
  *
- * Lookups take no lock. They follow pointers in a read section, so no node is freed under them; nodes are
- * unlinked under file->tree and freed after quire_read_wait. What a lookup finds may be gone a moment later
- * and its page in other use, so it takes a reference unless the count is 0, and then looks again: when
- * the slot still holds the page the reference is one to the right page.
+ * Lookups take no lock. They follow pointers in a read section, so no node is freed under them;
+ * nodes are unlinked under file->tree and freed after quire_read_wait. What a lookup finds may be
+ * gone a moment later and its page in other use, so it takes a reference unless the count is 0, and
+ * then looks again: when the slot still holds the page the reference is one to the right page.
  *
- * Marks. Each node has one bit a slot and mark, which says: this page, or some page below, is marked. So the
- * search for dirty pages skips clean subtrees.
+ * Marks. Each node has one bit a slot and mark, which says: this page, or some page below, is
+ * marked. So the search for dirty pages skips clean subtrees.
  *
- * A folio of 2^order pages fills that many slots, each with its own descriptor; the tree holds one reference to
- * the folio.
+ * A folio of 2^order pages fills that many slots, each with its own descriptor; the tree holds one
+ * reference to the folio.
  */
 #include "mm/percpu.h"
 
@@ -43,7 +44,7 @@ static bool covers(const struct quire_node *root, uint64_t index)
 	return index >> root->shift < NODE_SLOTS;
 }
 
-/* --- Lookup without a lock ---------------------------------------------------------------------- */
+/* --- Lookup without a lock ------------------------------------------------------------------- */
 
 /* In a read section, or under file->tree. */
 static struct quire_page *lookup(struct quire_file *file, uint64_t index)
@@ -95,7 +96,7 @@ struct quire_page *quire_cache_find_locked(struct quire_file *file, uint64_t ind
 	return page;
 }
 
-/* --- Marks, under file->tree --------------------------------------------------------------------- */
+/* --- Marks, under file->tree ----------------------------------------------------------------- */
 
 static const enum quire_page_flag mark_flags[QUIRE_MARK_COUNT] = {
 	[QUIRE_MARK_DIRTY] = QUIRE_PAGE_DIRTY,
@@ -175,7 +176,7 @@ bool quire_page_dirty(struct quire *q, struct quire_page *page)
 	return !(quire_atomic_or(&page->flags, QUIRE_PAGE_DIRTY) & QUIRE_PAGE_DIRTY);
 }
 
-/* --- The tree, under file->tree ------------------------------------------------------------------ */
+/* --- The tree, under file->tree -------------------------------------------------------------- */
 
 /* Nodes taken from or for a tree, chained by `parent`. */
 static void free_nodes(struct quire *q, struct quire_node *list)
@@ -270,7 +271,8 @@ static void link_child(struct quire_node *parent, unsigned slot, struct quire_no
 }
 
 /* Makes the root cover the index. */
-static struct quire_node *grow_root(struct quire_file *file, uint64_t index, struct quire_node **spare)
+static struct quire_node *grow_root(struct quire_file *file, uint64_t index,
+				    struct quire_node **spare)
 {
 	struct quire_node *root = file->cache.root, *above;
 	unsigned shift = 0;
@@ -324,7 +326,7 @@ static int fill_slot(struct quire_file *file, uint64_t index, struct quire_page 
 	return 0;
 }
 
-/* --- Adding and removing ------------------------------------------------------------------------- */
+/* --- Adding and removing --------------------------------------------------------------------- */
 
 static bool range_empty(struct quire_file *file, uint64_t index, unsigned pages)
 {
@@ -334,8 +336,8 @@ static bool range_empty(struct quire_file *file, uint64_t index, unsigned pages)
 	return true;
 }
 
-static void clear_slots(struct quire_file *file, uint64_t index, struct quire_page *head, unsigned pages,
-			struct quire_node **retired)
+static void clear_slots(struct quire_file *file, uint64_t index, struct quire_page *head,
+			unsigned pages, struct quire_node **retired)
 {
 	for (unsigned n = 0; n < pages; n++) {
 		clear_slot(file, index + n, retired);
@@ -344,8 +346,8 @@ static void clear_slots(struct quire_file *file, uint64_t index, struct quire_pa
 	}
 }
 
-static int fill_slots(struct quire_file *file, uint64_t index, struct quire_page *head, unsigned pages,
-		      struct quire_node **retired)
+static int fill_slots(struct quire_file *file, uint64_t index, struct quire_page *head,
+		      unsigned pages, struct quire_node **retired)
 {
 	int error = 0;
 
@@ -368,7 +370,8 @@ int quire_cache_add(struct quire_file *file, uint64_t index, struct quire_page *
 	struct quire_node *retired = NULL;
 	int error;
 
-	quire_require(q, !quire_page_is(page, QUIRE_PAGE_TAIL) && !page->file && !(index & (pages - 1)));
+	quire_require(q, !quire_page_is(page, QUIRE_PAGE_TAIL) && !page->file &&
+				 !(index & (pages - 1)));
 	quire_step(q, QUIRE_STEP_CACHE_ADD);
 	quire_page_get(page);
 	quire_lock(q, &file->cache.tree);
@@ -404,7 +407,7 @@ void quire_cache_remove(struct quire_file *file, struct quire_page *page)
 	quire_page_put(q, head);
 }
 
-/* --- Finding, making, reading -------------------------------------------------------------------- */
+/* --- Finding, making, reading ---------------------------------------------------------------- */
 
 int quire_cache_grab(struct quire_file *file, uint64_t index, struct quire_page **page)
 {

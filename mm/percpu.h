@@ -1,7 +1,8 @@
 /*
  * What one CPU has of its own: counters, and free pages that it takes without meeting other CPUs.
  *
- * Each CPU's part begins at a multiple of QUIRE_SHARING_BYTES, so that two CPUs never write to one cache line.
+ * Each CPU's part begins at a multiple of QUIRE_SHARING_BYTES, so that two CPUs never write to one
+ * cache line.
  */
 #ifndef QUIRE_MM_PERCPU_H
 #define QUIRE_MM_PERCPU_H
@@ -42,7 +43,7 @@ struct quire_percpu {
 	struct quire_lock pages_lock;   /* others take it only when memory runs out */
 	struct quire_list pages;        /* free pages of order 0, by page->link */
 	unsigned pages_count;
-	struct quire_space *loaded;     /* by quire_space_load on this CPU; NULL: none */
+	struct quire_space *loaded; /* by quire_space_load on this CPU; NULL: none */
 } __attribute__((aligned(QUIRE_SHARING_BYTES)));
 
 /* The calling CPU's part. */

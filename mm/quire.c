@@ -15,17 +15,27 @@ struct quire_policy quire_policy_default(void)
 	};
 }
 
-/* --- Records ------------------------------------------------------------------------------------- */
+/* --- Records --------------------------------------------------------------------------------- */
 
 /* No record needs more; PA-RISC's LDCW needs this much (mm/atomic.h). */
 #define RECORD_ALIGN 16
 
+/* By hand: assignments of large records may become calls of a C library that is not there. */
 static void zero(void *record, size_t bytes)
 {
 	unsigned char *byte = record;
 
 	while (bytes-- > 0)
 		*byte++ = 0;
+}
+
+static void copy_port(struct quire_port *to, const struct quire_port *from)
+{
+	unsigned char *byte = (unsigned char *)to;
+	const unsigned char *source = (const unsigned char *)from;
+
+	for (size_t n = 0; n < sizeof(*to); n++)
+		byte[n] = source[n];
 }
 
 void *quire_new(struct quire *q, size_t bytes)
@@ -45,7 +55,7 @@ void quire_delete(struct quire *q, void *record, size_t bytes)
 	port->free(port->context, record, bytes);
 }
 
-/* --- What a configuration must be ---------------------------------------------------------------- */
+/* --- What a configuration must be ------------------------------------------------------------ */
 
 static bool port_complete(const struct quire_port *port)
 {
@@ -60,10 +70,11 @@ static bool port_complete(const struct quire_port *port)
 static bool memory_range_valid(const struct quire_port *port, const struct quire_memory *memory)
 {
 	const uint64_t frames_max = (uint64_t)1 << 32;
-	uint64_t first = memory->base >> QUIRE_PAGE_SHIFT, frames = memory->bytes >> QUIRE_PAGE_SHIFT;
+	uint64_t first = memory->base >> QUIRE_PAGE_SHIFT;
+	uint64_t frames = memory->bytes >> QUIRE_PAGE_SHIFT;
 
-	return !((memory->base | memory->bytes) & QUIRE_PAGE_MASK) && frames && first < frames_max &&
-	       frames <= frames_max - first &&
+	return !((memory->base | memory->bytes) & QUIRE_PAGE_MASK) && frames &&
+	       first < frames_max && frames <= frames_max - first &&
 	       memory->base + memory->bytes - 1 <= UINTPTR_MAX - port->kernel_base;
 }
 
@@ -94,7 +105,8 @@ static bool policy_valid(const struct quire_policy *policy)
 	       (unsigned)policy->pte_clean <= QUIRE_PTE_CLEAN_DETECT &&
 	       (unsigned)policy->flush_range <= QUIRE_FLUSH_CALIBRATED_SPLIT &&
 	       (unsigned)policy->tmpfs_clear <= QUIRE_TMPFS_CLEAR_ENDS &&
-	       (unsigned)policy->file_times <= QUIRE_FILE_TIMES_SUBTREE && around && !(around & (around - 1));
+	       (unsigned)policy->file_times <= QUIRE_FILE_TIMES_SUBTREE && around &&
+	       !(around & (around - 1));
 }
 
 static bool config_valid(const struct quire_config *config)
@@ -104,22 +116,14 @@ static bool config_valid(const struct quire_config *config)
 	       policy_valid(&config->policy);
 }
 
-/* What only the booted machine can tell: an aliasing cache needs a window of whole periods. */
-static bool window_valid(const struct quire_machine *machine)
-{
-	uintptr_t window = machine->port.alias_window;
-
-	return !machine->traits.data_aliases ||
-	       (window && !(window & (machine->traits.colour_bytes - 1)));
-}
-
-/* --- Beginning and end --------------------------------------------------------------------------- */
+/* --- Beginning and end ----------------------------------------------------------------------- */
 
 static int percpu_init(struct quire *q)
 {
 	const struct quire_port *port = &q->machine.port;
 
-	q->percpu = port->alloc(port->context, port->cpus * sizeof(*q->percpu), QUIRE_SHARING_BYTES);
+	q->percpu =
+		port->alloc(port->context, port->cpus * sizeof(*q->percpu), QUIRE_SHARING_BYTES);
 	if (!q->percpu)
 		return -QUIRE_ENOMEM;
 	for (unsigned n = 0; n < port->cpus; n++) {
@@ -154,7 +158,7 @@ static struct quire *new_quire(const struct quire_config *config)
 	if (!q)
 		return NULL;
 	zero(q, sizeof(*q));
-	q->machine.port = *port;
+	copy_port(&q->machine.port, port);
 	q->machine.arch = config->arch;
 	q->policy = config->policy;
 	quire_lock_init(&q->lists);
@@ -174,7 +178,7 @@ static int start(struct quire *q)
 	error = q->machine.arch->boot(&q->machine);
 	if (error)
 		goto no_boot;
-	error = window_valid(&q->machine) ? quire_pages_init(q) : -QUIRE_EINVAL;
+	error = quire_pages_init(q);
 	if (error)
 		goto no_pages;
 	quire_coherence_calibrate(q);
@@ -210,26 +214,26 @@ int quire_cpu_online(struct quire *q)
 
 void quire_destroy(struct quire *q)
 {
-	struct quire_port port = q->machine.port;
+	void (*release)(void *context, void *memory, size_t bytes) = q->machine.port.free;
+	void *context = q->machine.port.context;
 
 	quire_require(q, quire_list_empty(&q->spaces) && quire_list_empty(&q->files));
 	quire_require(q, quire_pages_free(q) == q->managed_pages);
 	quire_pages_destroy(q);
 	q->machine.arch->halt(&q->machine);
 	percpu_destroy(q);
-	port.free(port.context, q, sizeof(*q));
+	release(context, q, sizeof(*q));
 }
 
-/* --- Figures ------------------------------------------------------------------------------------- */
+/* --- Figures --------------------------------------------------------------------------------- */
 
 void quire_usage(struct quire *q, struct quire_usage *usage)
 {
-	*usage = (struct quire_usage){
-		.pages = q->managed_pages,
-		.free = quire_pages_free(q),
-		.page_cache = quire_atomic_read(&q->pages_cached),
-		.tables = quire_atomic_read(&q->pages_tables),
-	};
+	usage->pages = q->managed_pages;
+	usage->free = quire_pages_free(q);
+	usage->page_cache = quire_atomic_read(&q->pages_cached);
+	usage->tables = quire_atomic_read(&q->pages_tables);
+	usage->entries = usage->faults = 0;
 	for (unsigned n = 0; n < q->machine.port.cpus; n++) {
 		usage->entries += quire_count_read(&q->percpu[n].entries);
 		usage->faults += quire_count_read(&q->percpu[n].faults);

@@ -1,27 +1,29 @@
 /*
  * The reverse map: which table entries map a page.
  *
- * The first (space, va) lies in the page itself, since most pages are mapped once or never; further ones are
- * records chained from it. The chain is complete: an entry and its record come and go under one hold of
- * the entry's table lock. page->maps counts the records.
+ * The first (space, va) lies in the page itself, since most pages are mapped once or never; further
+ * ones are records chained from it. The chain is complete: an entry and its record come and go
+ * under one hold of the entry's table lock. page->maps counts the records.
  *
- * THE PROBLEM. Truncation and writeback come from the page and need the entries, so they go against the order of
- * locks, in which the table lock comes before the page's rmap lock. And they know the space only from the
- * record: nothing keeps an exiting process from freeing its tables, and itself, meanwhile.
+ * THE PROBLEM. Truncation and writeback come from the page and need the entries, so they go against
+ * the order of locks, in which the table lock comes before the page's rmap lock. And they know the
+ * space only from the record: nothing keeps an exiting process from freeing its tables, and itself,
+ * meanwhile.
  *
- * THE IDEA. A pass takes one record at a time: under the rmap lock it copies (space, va), lets go, follows the
- * space's tables to the entry, takes the table lock, and looks whether the entry still maps the page. All of
- * that is in one read section. A space removes all its entries, and so all its records, before it waits for
- * read sections to end (quire_table_destroy; quire_table_trim for single tables), and only then frees
- * anything. So if the record was there when it was copied, space and tables stay until the section ends.
- * A reference count in the space would do the same, but would be one word that all CPUs write.
+ * THE IDEA. A pass takes one record at a time: under the rmap lock it copies (space, va), lets go,
+ * follows the space's tables to the entry, takes the table lock, and looks whether the entry still
+ * maps the page. All of that is in one read section. A space removes all its entries, and so all
+ * its records, before it waits for read sections to end (quire_table_destroy; quire_table_trim for
+ * single tables), and only then frees anything. So if the record was there when it was copied,
+ * space and tables stay until the section ends. A reference count in the space would do the same,
+ * but would be one word that all CPUs write.
  *
- * A section must not wait for somebody who waits for sections: the only things awaited inside one here are
- * spin locks and TLB purges, and quire_read_wait is never called with a spin lock held.
+ * A section must not wait for somebody who waits for sections: the only things awaited inside one
+ * here are spin locks and TLB purges, and quire_read_wait is never called with a spin lock held.
  *
- * Records that a pass has copied are marked visited, so that one that stays (quire_rmap_clean) is not taken
- * again. Passes over one page do not mix: each holds the page lock. A mapping that appears during a pass is
- * visited too, which harms nobody.
+ * Records that a pass has copied are marked visited, so that one that stays (quire_rmap_clean) is
+ * not taken again. Passes over one page do not mix: each holds the page lock. A mapping that
+ * appears during a pass is visited too, which harms nobody.
  */
 #include "mm/mm.h"
 
@@ -46,7 +48,8 @@ static void fill(struct quire_rmap *rmap, struct quire_space *space, uintptr_t v
 	rmap->visited = false;
 }
 
-int quire_rmap_add(struct quire *q, struct quire_page *page, struct quire_space *space, uintptr_t va)
+int quire_rmap_add(struct quire *q, struct quire_page *page, struct quire_space *space,
+		   uintptr_t va)
 {
 	struct quire_rmap *rmap;
 	int error = 0;
@@ -67,7 +70,8 @@ int quire_rmap_add(struct quire *q, struct quire_page *page, struct quire_space 
 	return error;
 }
 
-void quire_rmap_remove(struct quire *q, struct quire_page *page, struct quire_space *space, uintptr_t va)
+void quire_rmap_remove(struct quire *q, struct quire_page *page, struct quire_space *space,
+		       uintptr_t va)
 {
 	struct quire_rmap **link = &page->rmap.next, *rmap = NULL;
 
@@ -86,7 +90,7 @@ void quire_rmap_remove(struct quire *q, struct quire_page *page, struct quire_sp
 		quire_delete(q, rmap, sizeof(*rmap));
 }
 
-/* --- Passes -------------------------------------------------------------------------------------- */
+/* --- Passes ---------------------------------------------------------------------------------- */
 
 static void pass_begin(struct quire *q, struct quire_page *page)
 {
@@ -112,9 +116,11 @@ static bool pass_next(struct quire *q, struct quire_page *page, struct quire_rma
 	return rmap;
 }
 
-/* Locks the entry of a copied record; false: it does not map the page any more, nothing is locked. */
-static bool lock_entry(struct quire_page *page, const struct quire_rmap *copy, struct quire_slot *slot,
-		       struct quire_entry *entry)
+/*
+ * Locks the entry of a copied record; false: it does not map the page any more, nothing is locked.
+ */
+static bool lock_entry(struct quire_page *page, const struct quire_rmap *copy,
+		       struct quire_slot *slot, struct quire_entry *entry)
 {
 	uintptr_t next;
 
@@ -129,14 +135,17 @@ static bool lock_entry(struct quire_page *page, const struct quire_rmap *copy, s
 }
 
 /*
- * Purges the TLB of one entry and settles its lines; drops its reference when it was removed. The table lock is held until
- * that is done: who finds the entry absent or narrow (munmap, mprotect, a writeback) may rely on it.
+ * Purges the TLB of one entry and settles its lines; drops its reference when it was removed. The
+ * table lock is held until that is done: who finds the entry absent or narrow (munmap, mprotect, a
+ * writeback) may rely on it.
  */
-static void settle_entry(struct quire_page *page, const struct quire_rmap *copy, bool exec, bool removed)
+static void settle_entry(struct quire_page *page, const struct quire_rmap *copy, bool exec,
+			 bool removed)
 {
 	struct quire_batch batch;
 
-	quire_batch_begin(&batch, copy->space, copy->va, copy->va + QUIRE_PAGE_BYTES, QUIRE_SITE_TLB_PAGE);
+	quire_batch_begin(&batch, copy->space, copy->va, copy->va + QUIRE_PAGE_BYTES,
+			  QUIRE_SITE_TLB_PAGE);
 	quire_batch_add(&batch, page, copy->va, exec, removed);
 	quire_batch_end(&batch);
 }
@@ -149,7 +158,7 @@ static void unmap_one(struct quire *q, struct quire_page *page, const struct qui
 	if (!lock_entry(page, copy, &slot, &entry))
 		return;
 	quire_step(q, QUIRE_STEP_UNMAP_ENTRY);
-	entry = quire_slot_exchange(&slot, (struct quire_entry){ 0 });
+	entry = quire_slot_exchange(&slot, (struct quire_entry){0});
 	quire_rmap_remove(q, page, copy->space, copy->va);
 	settle_entry(page, copy, entry.bits & QUIRE_ENTRY_EXEC, true);
 	quire_slot_unlock(&slot);

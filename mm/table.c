@@ -1,18 +1,18 @@
 /*
  * Page tables: one radix tree a space, in whatever format the architecture describes.
  *
- * The hardware walker reads these tables while they change, and two kinds of reader walk them in software
- * without any lock: TLB miss handlers and the reverse map. So
+ * The hardware walker reads these tables while they change, and two kinds of reader walk them in
+ * software without any lock: TLB miss handlers and the reverse map. So
  *   - a table is cleared, and cleaned for the walker, before an upper entry points to it;
- *   - a table is unlinked first, then the walk caches are purged and quire_read_wait has seen every software
- *     walker leave, and only then is its page given back;
- *   - leaf entries change under the lock of their table, upper ones under space->upper; whoever holds the
- *     areas lock may follow upper entries without that, since tables only go under the areas lock held
- *     for writing.
+ *   - a table is unlinked first, then the walk caches are purged and quire_read_wait has seen every
+ *     software walker leave, and only then is its page given back;
+ *   - leaf entries change under the lock of their table, upper ones under space->upper; whoever
+ *     holds the areas lock may follow upper entries without that, since tables only go under the
+ *     areas lock held for writing.
  *
- * A table's page counts the entries in it (page->used), so that empty tables are found without reading them,
- * and all tables of a space are in one list that begins at the root's page->link, so that the end of a
- * space need not walk.
+ * A table's page counts the entries in it (page->used), so that empty tables are found without
+ * reading them, and all tables of a space are in one list that begins at the root's page->link, so
+ * that the end of a space need not walk.
  */
 #include "mm/percpu.h"
 
@@ -27,15 +27,18 @@ static unsigned leaf_level(const struct quire_space *space)
 }
 
 /* The address of va's entry in a table of `level` that lies at `table`. */
-static uintptr_t entry_address(const struct quire_table_format *format, unsigned level, uintptr_t table,
-			       uintptr_t va)
+static uintptr_t entry_address(const struct quire_table_format *format, unsigned level,
+			       uintptr_t table, uintptr_t va)
 {
-	uintptr_t index = (va >> format->shift[level]) & (((uintptr_t)1 << format->bits[level]) - 1);
+	uintptr_t index =
+		(va >> format->shift[level]) & (((uintptr_t)1 << format->bits[level]) - 1);
 
 	return table + index * format->entry_bytes[level];
 }
 
-/* The first address that the entry after va's covers; the end of user addresses when there is none. */
+/*
+ * The first address that the entry after va's covers; the end of user addresses when there is none.
+ */
 static uintptr_t next_entry(const struct quire_table_format *format, unsigned level, uintptr_t va)
 {
 	uintptr_t next = ((va >> format->shift[level]) + 1) << format->shift[level];
@@ -44,7 +47,8 @@ static uintptr_t next_entry(const struct quire_table_format *format, unsigned le
 }
 
 /* Stores an entry and cleans it for the walker. */
-static void store(struct quire *q, uintptr_t entry, unsigned level, uint64_t raw, enum quire_site site)
+static void store(struct quire *q, uintptr_t entry, unsigned level, uint64_t raw,
+		  enum quire_site site)
 {
 	const struct quire_arch *arch = q->machine.arch;
 
@@ -52,7 +56,7 @@ static void store(struct quire *q, uintptr_t entry, unsigned level, uint64_t raw
 	quire_coherence_table_written(q, entry, arch->table.entry_bytes[level], site);
 }
 
-/* --- Tables -------------------------------------------------------------------------------------- */
+/* --- Tables ---------------------------------------------------------------------------------- */
 
 static struct quire_page *new_table(struct quire *q, unsigned order)
 {
@@ -104,11 +108,11 @@ void quire_table_destroy(struct quire_space *space)
 	space->root = NULL;
 }
 
-/* --- Walks -------------------------------------------------------------------------------------- */
+/* --- Walks ----------------------------------------------------------------------------------- */
 
 /* The table below va's entry in `table` of `level`, or NULL. */
-static struct quire_page *table_below(struct quire_space *space, struct quire_page *table, unsigned level,
-				      uintptr_t va)
+static struct quire_page *table_below(struct quire_space *space, struct quire_page *table,
+				      unsigned level, uintptr_t va)
 {
 	struct quire *q = space->quire;
 	const struct quire_arch *arch = q->machine.arch;
@@ -116,12 +120,14 @@ static struct quire_page *table_below(struct quire_space *space, struct quire_pa
 	quire_pa_t pa;
 	bool read_only;
 
-	if (!arch->decode_table(level, arch->load_entry(&q->machine, entry, level), &pa, &read_only))
+	if (!arch->decode_table(level, arch->load_entry(&q->machine, entry, level), &pa,
+				&read_only))
 		return NULL;
 	return quire_page_of(q, pa >> QUIRE_PAGE_SHIFT);
 }
 
-static void fill_slot(struct quire_slot *slot, struct quire_space *space, struct quire_page *table, uintptr_t va)
+static void fill_slot(struct quire_slot *slot, struct quire_space *space, struct quire_page *table,
+		      uintptr_t va)
 {
 	slot->space = space;
 	slot->va = va & ~(uintptr_t)QUIRE_PAGE_MASK;
@@ -130,7 +136,8 @@ static void fill_slot(struct quire_slot *slot, struct quire_space *space, struct
 				    quire_page_address(space->quire, table), va);
 }
 
-bool quire_table_find(struct quire_space *space, uintptr_t va, struct quire_slot *slot, uintptr_t *next)
+bool quire_table_find(struct quire_space *space, uintptr_t va, struct quire_slot *slot,
+		      uintptr_t *next)
 {
 	const struct quire_table_format *format = format_of(space);
 	struct quire_page *table = space->root;
@@ -147,8 +154,8 @@ bool quire_table_find(struct quire_space *space, uintptr_t va, struct quire_slot
 }
 
 /* Makes the table that is missing below va's entry, unless somebody else has done so meanwhile. */
-static struct quire_page *grow_table(struct quire_space *space, struct quire_page *table, unsigned level,
-				     uintptr_t va)
+static struct quire_page *grow_table(struct quire_space *space, struct quire_page *table,
+				     unsigned level, uintptr_t va)
 {
 	struct quire *q = space->quire;
 	const struct quire_arch *arch = q->machine.arch;
@@ -189,7 +196,7 @@ int quire_table_reach(struct quire_space *space, uintptr_t va, struct quire_slot
 	return 0;
 }
 
-/* --- Leaf entries -------------------------------------------------------------------------------- */
+/* --- Leaf entries ---------------------------------------------------------------------------- */
 
 void quire_slot_lock(struct quire_slot *slot)
 {
@@ -231,7 +238,8 @@ void quire_slot_write(const struct quire_slot *slot, struct quire_entry entry)
 {
 	uint64_t old = load_raw(slot), new = encode(slot, entry);
 
-	store(slot->space->quire, slot->entry, leaf_level(slot->space), new, QUIRE_SITE_TABLE_ENTRY);
+	store(slot->space->quire, slot->entry, leaf_level(slot->space), new,
+	      QUIRE_SITE_TABLE_ENTRY);
 	count_entry(slot, old, new);
 }
 
@@ -245,16 +253,17 @@ struct quire_entry quire_slot_exchange(const struct quire_slot *slot, struct qui
 	do
 		old = load_raw(slot);
 	while (!arch->replace_entry(&q->machine, slot->entry, level, old, new));
-	quire_coherence_table_written(q, slot->entry, arch->table.entry_bytes[level], QUIRE_SITE_TABLE_ENTRY);
+	quire_coherence_table_written(q, slot->entry, arch->table.entry_bytes[level],
+				      QUIRE_SITE_TABLE_ENTRY);
 	count_entry(slot, old, new);
 	return arch->decode(old);
 }
 
-/* --- Trimming ------------------------------------------------------------------------------------ */
+/* --- Trimming -------------------------------------------------------------------------------- */
 
 struct trim {
 	struct quire_space *space;
-	uintptr_t first, last;   /* user addresses below the entries that were unlinked; first > last: none */
+	uintptr_t first, last;   /* user addresses below the entries that were unlinked */
 	struct quire_list freed; /* tables unlinked */
 };
 
@@ -268,8 +277,8 @@ static bool table_empty(struct quire *q, struct quire_page *table)
 	return empty;
 }
 
-static void unlink_table(struct trim *trim, struct quire_page *table, struct quire_page *below, unsigned level,
-			 uintptr_t va)
+static void unlink_table(struct trim *trim, struct quire_page *table, struct quire_page *below,
+			 unsigned level, uintptr_t va)
 {
 	struct quire *q = trim->space->quire;
 	const struct quire_table_format *format = format_of(trim->space);
@@ -290,7 +299,8 @@ static void unlink_table(struct trim *trim, struct quire_page *table, struct qui
 }
 
 /* Trims below `table` of `level`, which covers `va` on up to its own end or trim->high. */
-static void trim_below(struct trim *trim, struct quire_page *table, unsigned level, uintptr_t va, uintptr_t end)
+static void trim_below(struct trim *trim, struct quire_page *table, unsigned level, uintptr_t va,
+		       uintptr_t end)
 {
 	struct quire *q = trim->space->quire;
 	const struct quire_table_format *format = format_of(trim->space);
@@ -311,12 +321,13 @@ static void trim_below(struct trim *trim, struct quire_page *table, unsigned lev
 void quire_table_trim(struct quire_space *space, uintptr_t low, uintptr_t high)
 {
 	struct quire *q = space->quire;
-	struct trim trim = { .space = space, .first = UINTPTR_MAX };
+	struct trim trim = {.space = space, .first = UINTPTR_MAX};
 
 	if (leaf_level(space) == 0)
 		return;
 	quire_list_init(&trim.freed);
-	trim_below(&trim, space->root, 0, low, high < format_of(space)->user_high ? high : format_of(space)->user_high);
+	trim_below(&trim, space->root, 0, low,
+		   high < format_of(space)->user_high ? high : format_of(space)->user_high);
 	if (quire_list_empty(&trim.freed))
 		return;
 	if (!q->machine.arch->tlb_miss)
@@ -330,7 +341,7 @@ void quire_table_trim(struct quire_space *space, uintptr_t low, uintptr_t high)
 	}
 }
 
-/* --- Protection of whole tables ------------------------------------------------------------------ */
+/* --- Protection of whole tables -------------------------------------------------------------- */
 
 size_t quire_table_span(const struct quire_space *space)
 {
@@ -341,8 +352,8 @@ size_t quire_table_span(const struct quire_space *space)
 }
 
 /*
- * Makes the upper entry that points to va's leaf table forbid stores or allow them; true if it did the
- * opposite before. False with *next set where there is no leaf table.
+ * Makes the upper entry that points to va's leaf table forbid stores or allow them; true if it did
+ * the opposite before. False with *next set where there is no leaf table.
  */
 static bool set_read_only(struct quire_space *space, uintptr_t va, bool read_only, uintptr_t *next)
 {
@@ -364,10 +375,12 @@ static bool set_read_only(struct quire_space *space, uintptr_t va, bool read_onl
 	*next = next_entry(&arch->table, level, va);
 	entry = entry_address(&arch->table, level, quire_page_address(q, table), va);
 	quire_lock(q, &space->upper);
-	changed = arch->decode_table(level, arch->load_entry(&q->machine, entry, level), &pa, &was) &&
-		  was != read_only;
+	changed =
+		arch->decode_table(level, arch->load_entry(&q->machine, entry, level), &pa, &was) &&
+		was != read_only;
 	if (changed) {
-		store(q, entry, level, arch->encode_table(level, pa, read_only), QUIRE_SITE_TABLE_UPPER);
+		store(q, entry, level, arch->encode_table(level, pa, read_only),
+		      QUIRE_SITE_TABLE_UPPER);
 	}
 	quire_unlock(q, &space->upper);
 	return changed;
@@ -380,7 +393,8 @@ unsigned quire_table_protect(struct quire_space *space, uintptr_t low, uintptr_t
 	uintptr_t end = high & ~(uintptr_t)(span - 1), next;
 	unsigned changed = 0;
 
-	if (!q->machine.traits.subtree_protect || leaf_level(space) == 0 || low > UINTPTR_MAX - span)
+	if (!q->machine.traits.subtree_protect || leaf_level(space) == 0 ||
+	    low > UINTPTR_MAX - span)
 		return 0;
 	for (uintptr_t va = (low + span - 1) & ~(uintptr_t)(span - 1); va < end; va = next) {
 		if (!set_read_only(space, va, true, &next))

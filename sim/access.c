@@ -3,15 +3,20 @@
  *
  * Everything on the data side ends in one of two functions: line_read finds or brings a line into L1 D and says
  * where its bytes are; line_write puts bytes into one. They are inlined with constants for the common line
- * sizes and for the plain case (write back, write allocate, physical tags, no other CPU with lines), so that
- * a run pays for the features it uses; the code is the same for all.
+ * sizes and for what most machines' caches are (enum lines), so that a run pays for the features it uses;
+ * the code is the same for all.
  *
  * Bulk accesses go page by page: translate once, move line by line through a buffer of one page, then show
  * the whole piece to the witness.
  */
 #include "sim/levels.h"
 
-#define PLAIN true
+/* What line_read and line_write must reckon with. */
+enum lines {
+	PLAIN,   /* L1 D writes back, allocates, has physical tags; no other CPU has lines */
+	SNOOPED, /* the same, but other coherent CPUs have lines */
+	GENERAL,
+};
 
 /* --- Levels below, the rarer ways ---------------------------------------------------------------- */
 
@@ -83,7 +88,7 @@ bool sim_snoop(struct sim *sim, unsigned except, uintptr_t va, quire_pa_t pa, bo
 	return dirty;
 }
 
-/* Must accesses of the current CPU look into other CPUs' caches? */
+/* Do accesses of the current CPU look into other CPUs' caches? */
 static bool must_snoop(const struct sim *sim)
 {
 	if (!sim->machine.data_coherent)
@@ -94,11 +99,44 @@ static bool must_snoop(const struct sim *sim)
 	return false;
 }
 
+/* All L1 D have one geometry: a line is in the same set of each. */
+static bool others_hold(const struct sim *sim, uint32_t set, uint32_t number)
+{
+	for (unsigned cpu = 0; cpu < sim->machine.cpus; cpu++) {
+		const struct cache *l1 = &sim->cpus[cpu].l1d;
+
+		if (cpu != sim->current && l1->valid && cache_match(l1, set, number) >= 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Bulk accesses work on copies of two caches' descriptions, which no store of a line can change in the
+ * compiler's eyes. This hands over the part of a description that accesses change.
+ */
+CACHE_INLINE void hand_over(struct cache *to, const struct cache *from)
+{
+	to->valid = from->valid;
+	to->random = from->random;
+}
+
+/* Other CPUs give up what they have of the line: dirty bytes, and with `drop` the line. */
+CACHE_INLINE void snoop_others(struct sim *sim, struct work *work, uint32_t set, uintptr_t va, quire_pa_t pa,
+			       bool drop)
+{
+	if (!others_hold(sim, set, cache_number(work->l1, va, pa)))
+		return;
+	hand_over(&sim->l2, work->l2);
+	sim_snoop(sim, sim->current, va, pa, drop);
+	hand_over(work->l2, &sim->l2);
+}
+
 /* --- One line of L1 D --------------------------------------------------------------------------------- */
 
 /* Gives line (va, pa) a way in `set`: the victim leaves, and with `fill` the line's bytes are brought. */
 SIM_INLINE unsigned line_take(struct work *work, uint32_t set, uintptr_t va, quire_pa_t pa, bool fill, unsigned shift,
-			      bool plain)
+			      enum lines lines)
 {
 	struct cache *l1 = work->l1;
 	uint32_t number = (uint32_t)(pa >> shift);
@@ -112,13 +150,13 @@ SIM_INLINE unsigned line_take(struct work *work, uint32_t set, uintptr_t va, qui
 	} else if (*tag & CACHE_DIRTY) {
 		uint32_t victim = *tag & CACHE_NUMBER;
 
-		if (!plain)
+		if (lines == GENERAL)
 			victim = (uint32_t)(cache_line_pa(l1, set, way) >> shift);
 		below_write(work, victim, line, shift);
 		work->writebacks++;
 	}
-	*tag = plain ? number : cache_number(l1, va, pa);
-	if (!plain && l1->physical)
+	*tag = lines == GENERAL ? cache_number(l1, va, pa) : number;
+	if (lines == GENERAL && l1->physical)
 		l1->physical[tag - l1->tags] = number;
 	if (fill)
 		below_read(work, number, line, shift);
@@ -127,17 +165,17 @@ SIM_INLINE unsigned line_take(struct work *work, uint32_t set, uintptr_t va, qui
 
 /* The bytes of the line (va, pa) as the current CPU's L1 D has them. */
 SIM_INLINE const uint8_t *line_read(struct sim *sim, struct work *work, uintptr_t va, quire_pa_t pa, unsigned shift,
-				    bool plain)
+				    enum lines lines)
 {
 	struct cache *l1 = work->l1;
 	uint32_t set = cache_set_of(l1, cache_index_address(l1, va, pa) >> shift);
-	int way = cache_match(l1, set, plain ? (uint32_t)(pa >> shift) : cache_number(l1, va, pa));
+	int way = cache_match(l1, set, lines == GENERAL ? cache_number(l1, va, pa) : (uint32_t)(pa >> shift));
 
 	work->lines++;
 	if (way < 0) {
-		if (!plain && must_snoop(sim))
-			sim_snoop(sim, sim->current, va, pa, false);
-		way = (int)line_take(work, set, va, pa, true, shift, plain);
+		if (lines == SNOOPED || (lines == GENERAL && must_snoop(sim)))
+			snoop_others(sim, work, set, va, pa, false);
+		way = (int)line_take(work, set, va, pa, true, shift, lines);
 	}
 	cache_touch(l1, set, (unsigned)way);
 	return cache_line(l1, set, (unsigned)way);
@@ -145,24 +183,25 @@ SIM_INLINE const uint8_t *line_read(struct sim *sim, struct work *work, uintptr_
 
 /* Stores `bytes` at pa, all in one line. */
 SIM_INLINE void line_write(struct sim *sim, struct work *work, uintptr_t va, quire_pa_t pa, const uint8_t *from,
-			   size_t bytes, unsigned shift, bool plain)
+			   size_t bytes, unsigned shift, enum lines lines)
 {
 	struct cache *l1 = work->l1;
 	uint32_t set = cache_set_of(l1, cache_index_address(l1, va, pa) >> shift);
-	int way = cache_match(l1, set, plain ? (uint32_t)(pa >> shift) : cache_number(l1, va, pa));
+	int way = cache_match(l1, set, lines == GENERAL ? cache_number(l1, va, pa) : (uint32_t)(pa >> shift));
 	bool whole = bytes == (size_t)1 << shift;
 	uint8_t *line;
 
 	work->lines++;
-	if (!plain && must_snoop(sim) && (way < 0 || !(*cache_tag(l1, set, (unsigned)way) & CACHE_DIRTY)))
-		sim_snoop(sim, sim->current, va, pa, true);
+	if (lines != PLAIN && (way < 0 || !(*cache_tag(l1, set, (unsigned)way) & CACHE_DIRTY)) &&
+	    (lines == SNOOPED || must_snoop(sim)))
+		snoop_others(sim, work, set, va, pa, true);
 	if (way < 0) {
-		if (!plain && !l1->write_allocate) {
+		if (lines == GENERAL && !l1->write_allocate) {
 			work->l1_misses++;
 			sim_below_store(work, pa, from, (unsigned)bytes);
 			return;
 		}
-		way = (int)line_take(work, set, va, pa, !whole || l1->fill_whole, shift, plain);
+		way = (int)line_take(work, set, va, pa, !whole || l1->fill_whole, shift, lines);
 	}
 	line = cache_line(l1, set, (unsigned)way);
 	if (whole)
@@ -170,7 +209,7 @@ SIM_INLINE void line_write(struct sim *sim, struct work *work, uintptr_t va, qui
 	else
 		memcpy(line + (pa & (((size_t)1 << shift) - 1)), from, bytes);
 	cache_touch(l1, set, (unsigned)way);
-	if (plain || l1->write_back)
+	if (lines != GENERAL || l1->write_back)
 		*cache_tag(l1, set, (unsigned)way) |= CACHE_DIRTY;
 	else
 		sim_below_store(work, pa, from, (unsigned)bytes);
@@ -180,7 +219,7 @@ void sim_line_load(struct sim *sim, uintptr_t va, quire_pa_t pa, void *to, unsig
 {
 	unsigned shift = sim->cpu->l1d.line_shift;
 	struct work work = work_begin(sim);
-	const uint8_t *line = line_read(sim, &work, va, pa, shift, !PLAIN);
+	const uint8_t *line = line_read(sim, &work, va, pa, shift, GENERAL);
 
 	memcpy(to, line + (pa & (((size_t)1 << shift) - 1)), bytes);
 	work.ticks = sim->machine.cost.l1_access;
@@ -191,7 +230,7 @@ void sim_line_store(struct sim *sim, uintptr_t va, quire_pa_t pa, const void *fr
 {
 	struct work work = work_begin(sim);
 
-	line_write(sim, &work, va, pa, from, bytes, sim->cpu->l1d.line_shift, !PLAIN);
+	line_write(sim, &work, va, pa, from, bytes, sim->cpu->l1d.line_shift, GENERAL);
 	work.ticks = sim->machine.cost.l1_access;
 	work_pay(sim, &work);
 }
@@ -439,7 +478,7 @@ struct piece {
 };
 
 SIM_INLINE void read_lines(struct sim *sim, struct work *work, const struct piece *piece, uint8_t *to, unsigned shift,
-			   bool plain)
+			   enum lines lines)
 {
 	size_t line_bytes = (size_t)1 << shift;
 	uintptr_t va = piece->va;
@@ -449,7 +488,7 @@ SIM_INLINE void read_lines(struct sim *sim, struct work *work, const struct piec
 	while (left) {
 		size_t offset = pa & (line_bytes - 1);
 		size_t bytes = left < line_bytes - offset ? left : line_bytes - offset;
-		const uint8_t *line = line_read(sim, work, va, pa, shift, plain);
+		const uint8_t *line = line_read(sim, work, va, pa, shift, lines);
 
 		__builtin_prefetch(sim->witness.reference.bytes + pa);
 		if (bytes == line_bytes)
@@ -461,7 +500,7 @@ SIM_INLINE void read_lines(struct sim *sim, struct work *work, const struct piec
 }
 
 SIM_INLINE void write_lines(struct sim *sim, struct work *work, const struct piece *piece, const uint8_t *from,
-			    unsigned shift, bool plain)
+			    unsigned shift, enum lines lines)
 {
 	size_t line_bytes = (size_t)1 << shift;
 	uintptr_t va = piece->va;
@@ -472,44 +511,59 @@ SIM_INLINE void write_lines(struct sim *sim, struct work *work, const struct pie
 		size_t offset = pa & (line_bytes - 1);
 		size_t bytes = left < line_bytes - offset ? left : line_bytes - offset;
 
-		line_write(sim, work, va, pa, from, bytes, shift, plain);
+		line_write(sim, work, va, pa, from, bytes, shift, lines);
 		va += bytes, pa += bytes, from += bytes, left -= bytes;
 	}
 }
 
-/* Is nothing needed but the plain case of line_read and line_write? */
-static bool is_plain(const struct sim *sim)
+static enum lines lines_of(const struct sim *sim)
 {
 	const struct cache *l1 = &sim->cpu->l1d;
 
-	return l1->write_back && l1->write_allocate && !l1->virtual_tag && !must_snoop(sim);
+	if (!l1->write_back || !l1->write_allocate || l1->virtual_tag)
+		return GENERAL;
+	return must_snoop(sim) ? SNOOPED : PLAIN;
 }
 
-/*
- * The plain case works on copies of the two caches' descriptions, which no store of a line can change in the
- * compiler's eyes, and gives back afterwards what moved on.
- */
-static void give_back(struct cache *cache, const struct cache *copy)
-{
-	cache->valid = copy->valid;
-	cache->random = copy->random;
-}
-
-SIM_INLINE void plain_lines(struct sim *sim, struct work *work, const struct piece *piece, uint8_t *to,
-			    const uint8_t *from, unsigned shift)
+/* read_lines (with `to`) or write_lines, PLAIN or SNOOPED, on copies of the caches' descriptions. */
+SIM_INLINE void quick_lines(struct sim *sim, struct work *work, const struct piece *piece, uint8_t *to,
+			    const uint8_t *from, unsigned shift, enum lines lines)
 {
 	struct cache l1 = *work->l1, l2 = *work->l2;
 	struct work local = { .l1 = &l1, .l2 = &l2, .memory = work->memory };
 
 	if (to)
-		read_lines(sim, &local, piece, to, shift, PLAIN);
+		read_lines(sim, &local, piece, to, shift, lines);
 	else
-		write_lines(sim, &local, piece, from, shift, PLAIN);
-	give_back(work->l1, &l1);
-	give_back(work->l2, &l2);
+		write_lines(sim, &local, piece, from, shift, lines);
+	hand_over(work->l1, &l1);
+	hand_over(work->l2, &l2);
 	local.l1 = work->l1;
 	local.l2 = work->l2;
 	*work = local;
+}
+
+/* Moves the lines of a cached piece: to the host, or with `to` NULL from it. */
+static void move_lines(struct sim *sim, const struct piece *piece, uint8_t *to, const uint8_t *from)
+{
+	unsigned shift = sim->cpu->l1d.line_shift;
+	enum lines lines = lines_of(sim);
+	struct work work = work_begin(sim);
+
+	if (shift == 5 && lines == PLAIN)
+		quick_lines(sim, &work, piece, to, from, 5, PLAIN);
+	else if (shift == 6 && lines == PLAIN)
+		quick_lines(sim, &work, piece, to, from, 6, PLAIN);
+	else if (shift == 5 && lines == SNOOPED)
+		quick_lines(sim, &work, piece, to, from, 5, SNOOPED);
+	else if (shift == 6 && lines == SNOOPED)
+		quick_lines(sim, &work, piece, to, from, 6, SNOOPED);
+	else if (to)
+		read_lines(sim, &work, piece, to, shift, GENERAL);
+	else
+		write_lines(sim, &work, piece, from, shift, GENERAL);
+	work.ticks = work.lines * sim->machine.cost.l1_line;
+	work_pay(sim, &work);
 }
 
 static void uncached_piece(struct sim *sim, const struct piece *piece, uint8_t *to, const uint8_t *from)
@@ -535,40 +589,22 @@ static void uncached_piece(struct sim *sim, const struct piece *piece, uint8_t *
 
 static void read_piece(struct sim *sim, const struct piece *piece, uint8_t *to)
 {
-	unsigned shift = sim->cpu->l1d.line_shift;
-	struct work work = work_begin(sim);
-
 	sim_drain(sim);
 	if (piece->uncached)
 		uncached_piece(sim, piece, to, NULL);
-	else if (shift == 5 && is_plain(sim))
-		plain_lines(sim, &work, piece, to, NULL, 5);
-	else if (shift == 6 && is_plain(sim))
-		plain_lines(sim, &work, piece, to, NULL, 6);
 	else
-		read_lines(sim, &work, piece, to, shift, !PLAIN);
-	work.ticks = work.lines * sim->machine.cost.l1_line;
-	work_pay(sim, &work);
+		move_lines(sim, piece, to, NULL);
 	sim_witness_read(sim, party_of(sim, piece->va), piece->va, piece->pa, to, (unsigned)piece->bytes);
 }
 
 static void write_piece(struct sim *sim, const struct piece *piece, const uint8_t *from)
 {
-	unsigned shift = sim->cpu->l1d.line_shift;
-	struct work work = work_begin(sim);
-
 	sim_drain(sim);
 	sim_witness_write(sim, party_of(sim, piece->va), piece->pa, from, (unsigned)piece->bytes);
 	if (piece->uncached)
 		uncached_piece(sim, piece, NULL, from);
-	else if (shift == 5 && is_plain(sim))
-		plain_lines(sim, &work, piece, NULL, from, 5);
-	else if (shift == 6 && is_plain(sim))
-		plain_lines(sim, &work, piece, NULL, from, 6);
 	else
-		write_lines(sim, &work, piece, from, shift, !PLAIN);
-	work.ticks = work.lines * sim->machine.cost.l1_line;
-	work_pay(sim, &work);
+		move_lines(sim, piece, NULL, from);
 }
 
 static size_t page_rest(uintptr_t va)

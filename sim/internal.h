@@ -204,4 +204,3 @@ enum sim_found sim_maintain_outer_set(struct sim *sim, uint32_t set, unsigned wa
 void sim_book(struct sim *sim, enum sim_op op, uint64_t ticks, bool idle);
 
 #endif
-/* CONTRACT COMPLETE */

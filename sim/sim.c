@@ -16,6 +16,7 @@
  */
 #define ARMV7_BASE 0x80000000u
 #define ARMV7_WINDOW 0xf0000000u
+#define ARMV7_WINDOW_MAX 0x0f000000u
 #define PARISC_BASE 0x4000000000000000u
 #define X86_64_BASE 0xffff880000000000u
 #define FAR_WINDOW (1ull << 44) /* from the base */
@@ -43,12 +44,13 @@ static uint64_t colour_period(const struct sim_machine *machine, const struct si
 	return period > QUIRE_PAGE_BYTES || cache->index == SIM_VIVT ? period : 0;
 }
 
-static uint64_t largest_period(const struct sim_machine *machine)
+/* Two periods a CPU: struct quire_port. */
+static uint64_t window_bytes(const struct sim_machine *machine)
 {
 	uint64_t data = colour_period(machine, &machine->l1d);
 	uint64_t insn = colour_period(machine, &machine->l1i);
 
-	return data > insn ? data : insn;
+	return 2 * machine->cpus * (data > insn ? data : insn);
 }
 
 /* --- Descriptions that contradict themselves ----------------------------------------------------------- */
@@ -72,7 +74,8 @@ static const char *cache_fault(const struct sim_machine *machine, const struct s
 		return "memory has more lines than a tag can name";
 	if (cache->index == SIM_VIVT && machine->isa != SIM_ARMV7)
 		return "virtually tagged caches are modelled for 32-bit addresses only: ARMv7";
-	if (cache->index == SIM_VIVT && (machine->data_coherent || machine->dma_coherent || machine->insn_snoops_data))
+	if (cache->index == SIM_VIVT &&
+	    (machine->data_coherent || machine->dma_coherent || machine->insn_snoops_data))
 		return "a virtually tagged cache cannot be snooped: no coherent CPUs, devices or fetches";
 	return NULL;
 }
@@ -103,8 +106,6 @@ static const char *caches_fault(const struct sim_machine *machine)
 
 static const char *machine_fault(const struct sim_machine *machine)
 {
-	uint64_t window = 2 * largest_period(machine) * machine->cpus;
-
 	if (machine->cpus == 0 || machine->cpus > QUIRE_CPUS_MAX)
 		return "a machine has 1 to 64 CPUs";
 	if (machine->clock_hz == 0)
@@ -115,7 +116,7 @@ static const char *machine_fault(const struct sim_machine *machine)
 		return "memory is at most 16 TiB";
 	if (machine->isa == SIM_ARMV7 && machine->memory_bytes > ARMV7_WINDOW - ARMV7_BASE)
 		return "the linear mapping of an ARMv7 machine has room for 1792 MiB of memory";
-	if (machine->isa == SIM_ARMV7 && window > 0x0f000000)
+	if (machine->isa == SIM_ARMV7 && window_bytes(machine) > ARMV7_WINDOW_MAX)
 		return "the alias window does not fit: too many CPUs or too large a cache";
 	if (machine->kernel_text_bytes > machine->memory_bytes)
 		return "the kernel's text does not fit into memory";
@@ -174,7 +175,7 @@ struct sim *sim_create(const struct sim_machine *machine, const char **why)
 		return NULL;
 	sim->machine = *machine;
 	sim->kernel_base = kernel_base(machine->isa);
-	sim->alias_bytes = 2 * largest_period(machine) * machine->cpus;
+	sim->alias_bytes = window_bytes(machine);
 	if (sim->alias_bytes)
 		sim->alias_window = machine->isa == SIM_ARMV7 ? ARMV7_WINDOW : sim->kernel_base + FAR_WINDOW;
 	sim->cpu = &sim->cpus[0];

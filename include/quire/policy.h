@@ -16,10 +16,14 @@ enum quire_coherence_policy {
 	QUIRE_COHERENCE_PAGE,    /* page: later, when it is mapped, unless a table entry maps the page itself */
 };
 
-/* pte_clean: is a written table entry cleaned from the D cache for the table walker? */
+/*
+ * pte_clean: is a written table entry cleaned from the D cache for the table walker? entries and detect ask the
+ * CPU whether its walker sees the D cache; where it does not, both are always.
+ */
 enum quire_pte_clean_policy {
-	QUIRE_PTE_CLEAN_ALWAYS, /* always */
-	QUIRE_PTE_CLEAN_DETECT, /* detect: not where the CPU says that its walker sees the D cache */
+	QUIRE_PTE_CLEAN_ALWAYS,  /* always */
+	QUIRE_PTE_CLEAN_ENTRIES, /* entries: only new, empty tables, as kernels did when they first asked */
+	QUIRE_PTE_CLEAN_DETECT,  /* detect: nothing */
 };
 
 /* flush_range: is a range of addresses flushed line by line, or the whole cache instead? */

@@ -126,12 +126,16 @@ static int transfer(void *context, uint64_t block, quire_pa_t page, bool write)
 {
 	struct files_disk *disk = context;
 	uint8_t *at = disk->data + block * QUIRE_PAGE_BYTES;
+	uint8_t old[QUIRE_PAGE_BYTES];
 
 	must(block < disk->blocks, "transfer beyond the end of the disk");
 	if (disk->fail_after >= 0 && disk->transfers >= disk->fail_after)
 		return -QUIRE_EIO;
 	disk->transfers++;
 	if (!write) {
+		if (disk->speculate)
+			sim_read(disk->f->s.sim, sim_kernel_base(disk->f->s.sim) + (uintptr_t)page,
+				 old, sizeof(old));
 		sim_dma_to_memory(disk->f->s.sim, page, at, QUIRE_PAGE_BYTES);
 		return 0;
 	}

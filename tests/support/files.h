@@ -54,8 +54,9 @@ struct files_disk {
 	uint8_t *data;
 	uint64_t blocks;
 	long fail_after; /* transfers, after which all fail; negative: never */
-	long cut_after; /* writes, after which power is cut: all fail; negative: never */
+	long cut_after;  /* writes, after which power is cut: all fail; negative: never */
 	long transfers, writes;
+	bool speculate; /* the CPU loads the page's lines just before the device writes to it */
 	struct quire_block_device device;
 };
 

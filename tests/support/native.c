@@ -162,7 +162,7 @@ static struct quire_port make_port(struct native *n, unsigned cpus)
 void native_start_with_hole(struct native *n, unsigned cpus, unsigned pages, unsigned hole)
 {
 	struct sim_machine machine = simulated_machine(SIM_X86_64);
-	struct quire_config config = { .policy = quire_policy_default() };
+	struct quire_config config = {.policy = quire_policy_default()};
 	const char *why = "";
 	int error;
 
@@ -224,7 +224,7 @@ void native_run(struct native *n, unsigned cpus, void (*fn)(struct native *n, un
 	if (!threads)
 		abort();
 	for (unsigned cpu = 0; cpu < cpus; cpu++) {
-		threads[cpu] = (struct thread){ .n = n, .cpu = cpu, .fn = fn };
+		threads[cpu] = (struct thread){.n = n, .cpu = cpu, .fn = fn};
 		if (pthread_create(&threads[cpu].id, NULL, thread_main, &threads[cpu]))
 			port_stop(n, __FILE__, __LINE__, "pthread_create");
 	}

@@ -1,10 +1,11 @@
 /*
  * A memory manager over memory of the host, for tests with real threads.
  *
- * An arena of the host stands for physical memory: physical address 0 is its first byte, copies and clears act
- * on it. Each thread that calls Quire is a CPU: it says which by native_be_cpu. The machine that is booted
- * is a simulated x86-64, whose caches are coherent, so that afterwards pages, page cache and locks need no
- * instruction of it; spaces and tables do, and are tested on simulated.h.
+ * An arena of the host stands for physical memory: physical address 0 is its first byte, copies and
+ * clears act on it. Each thread that calls Quire is a CPU: it says which by native_be_cpu. The
+ * machine that is booted is a simulated x86-64, whose caches are coherent, so that afterwards
+ * pages, page cache and locks need no instruction of it; spaces and tables do, and are tested on
+ * simulated.h.
  */
 #ifndef TESTS_SUPPORT_NATIVE_H
 #define TESTS_SUPPORT_NATIVE_H
@@ -19,14 +20,17 @@ struct native {
 	unsigned char *arena; /* physical memory */
 	struct quire_memory memory[2];
 
-	long fail_after;    /* set by the test: as in simulated.h, for one thread at a time */
+	long fail_after; /* set by the test: as in simulated.h, for one thread at a time */
 	bool fail_for_ever;
-	long allocations;   /* read by the test */
-	long allocated;     /* records held by Quire now */
-	void *test;         /* the test's own */
+	long allocations; /* read by the test */
+	long allocated;   /* records held by Quire now */
+	void *test;       /* the test's own */
 };
 
-/* Makes one of so many CPUs and `pages` pages, with 16 pages of kernel text at the bottom; aborts on failure. */
+/*
+ * Makes one of so many CPUs and `pages` pages, with 16 pages of kernel text at the bottom; aborts
+ * on failure.
+ */
 void native_start(struct native *n, unsigned cpus, unsigned pages);
 
 /* The same with a hole of `hole` pages in the middle of memory, of which half lies on each side. */

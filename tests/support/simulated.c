@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- Machines ----------------------------------------------------------------------------------- */
+/* --- Machines -------------------------------------------------------------------------------- */
 
 static struct sim_cache cache(uint64_t bytes, uint32_t ways, uint32_t line, enum sim_index index)
 {
@@ -28,16 +28,34 @@ static struct sim_costs costs(void)
 {
 	enum { C = SIM_TICKS_A_CYCLE };
 	struct sim_costs cost = {
-		.l1_line = 8 * C, .l1_access = C, .fetch_line = C,
-		.l2_read = 12 * C, .l2_write = 12 * C,
-		.memory_read = 80 * C, .memory_write = 40 * C,
-		.tlb_miss = 20 * C, .tlb_absent = 60 * C,
-		.data_op = 2 * C, .data_op_clean = C, .data_op_dirty = 4 * C, .data_op_set = C,
-		.insn_op = 2 * C, .insn_op_set = C, .insn_all = 20 * C,
-		.broadcast = 10 * C, .outer_op = 20 * C, .outer_sync = 10 * C,
-		.barrier = 10 * C, .insn_barrier = 10 * C,
-		.tlb_op = 10 * C, .tlb_all = 20 * C, .locked = 20 * C, .cross_call = 1000 * C,
-		.disk_request = 10000 * C, .disk_page = 1000 * C, .copy_set_up = 10 * C,
+		.l1_line = 8 * C,
+		.l1_access = C,
+		.fetch_line = C,
+		.l2_read = 12 * C,
+		.l2_write = 12 * C,
+		.memory_read = 80 * C,
+		.memory_write = 40 * C,
+		.tlb_miss = 20 * C,
+		.tlb_absent = 60 * C,
+		.data_op = 2 * C,
+		.data_op_clean = C,
+		.data_op_dirty = 4 * C,
+		.data_op_set = C,
+		.insn_op = 2 * C,
+		.insn_op_set = C,
+		.insn_all = 20 * C,
+		.broadcast = 10 * C,
+		.outer_op = 20 * C,
+		.outer_sync = 10 * C,
+		.barrier = 10 * C,
+		.insn_barrier = 10 * C,
+		.tlb_op = 10 * C,
+		.tlb_all = 20 * C,
+		.locked = 20 * C,
+		.cross_call = 1000 * C,
+		.disk_request = 10000 * C,
+		.disk_page = 1000 * C,
+		.copy_set_up = 10 * C,
 	};
 
 	for (unsigned step = 0; step < QUIRE_STEP_COUNT; step++)
@@ -51,7 +69,7 @@ static void describe_armv7(struct sim_machine *m)
 	m->l1d = cache(32 << 10, 4, 32, SIM_PIPT);
 	m->l2 = cache(128 << 10, 8, 32, SIM_PIPT);
 	m->l2_outer = true;
-	m->tlb = (struct sim_tlb){ .entries = 32, .ways = 2, .tagged = true };
+	m->tlb = (struct sim_tlb){.entries = 32, .ways = 2, .tagged = true};
 	m->asid_bits = 8;
 	m->maintenance_broadcast = m->tlb_broadcast = true;
 	m->walker = SIM_LEVEL_L2;
@@ -61,7 +79,7 @@ static void describe_parisc(struct sim_machine *m)
 {
 	m->l1i = cache(64 << 10, 2, 64, SIM_VIPT);
 	m->l1d = cache(64 << 10, 2, 64, SIM_VIPT);
-	m->tlb = (struct sim_tlb){ .entries = 32, .ways = 32, .tagged = true };
+	m->tlb = (struct sim_tlb){.entries = 32, .ways = 32, .tagged = true};
 	m->asid_bits = 16;
 	m->maintenance_broadcast = m->tlb_broadcast = true;
 	m->walker = SIM_LEVEL_L1;
@@ -73,7 +91,7 @@ static void describe_x86_64(struct sim_machine *m)
 	m->l1i = cache(32 << 10, 8, 64, SIM_PIPT);
 	m->l1d = cache(32 << 10, 8, 64, SIM_PIPT);
 	m->l2 = cache(256 << 10, 8, 64, SIM_PIPT);
-	m->tlb = (struct sim_tlb){ .entries = 64, .ways = 4 };
+	m->tlb = (struct sim_tlb){.entries = 64, .ways = 4};
 	m->insn_snoops_data = true;
 	m->maintenance_broadcast = true;
 	m->walker = SIM_LEVEL_L1;
@@ -121,7 +139,7 @@ const struct quire_arch *simulated_arch(enum sim_isa isa)
 	return &quire_arch_x86_64;
 }
 
-/* --- The port ----------------------------------------------------------------------------------- */
+/* --- The port -------------------------------------------------------------------------------- */
 
 static unsigned port_cpu(void *context)
 {
@@ -133,7 +151,8 @@ static void port_relax(void *context)
 {
 	struct simulated *s = context;
 
-	fprintf(stderr, "simulated: CPU %u waits for a lock that nobody will release\n", sim_cpu(s->sim));
+	fprintf(stderr, "simulated: CPU %u waits for a lock that nobody will release\n",
+		sim_cpu(s->sim));
 	abort();
 }
 
@@ -310,11 +329,12 @@ static void fill_port(struct simulated *s, const struct sim_machine *machine)
 	};
 }
 
-/* --- Beginning and end -------------------------------------------------------------------------- */
+/* --- Beginning and end ----------------------------------------------------------------------- */
 
-void simulated_prepare(struct simulated *s, const struct sim_machine *machine, const struct quire_policy *policy)
+void simulated_prepare(struct simulated *s, const struct sim_machine *machine,
+		       const struct quire_policy *policy)
 {
-	struct sim_traps traps = { .context = s, .fault = trap_fault };
+	struct sim_traps traps = {.context = s, .fault = trap_fault};
 	const char *why = "";
 
 	memset(s, 0, sizeof(*s));
@@ -353,7 +373,8 @@ int simulated_boot(struct simulated *s)
 	return error;
 }
 
-void simulated_start(struct simulated *s, const struct sim_machine *machine, const struct quire_policy *policy)
+void simulated_start(struct simulated *s, const struct sim_machine *machine,
+		     const struct quire_policy *policy)
 {
 	int error;
 
@@ -385,7 +406,7 @@ void simulated_load(struct simulated *s, struct quire_space *space)
 	s->loaded[sim_cpu(s->sim)] = space;
 }
 
-/* --- Accesses ----------------------------------------------------------------------------------- */
+/* --- Accesses -------------------------------------------------------------------------------- */
 
 void simulated_user_read(struct simulated *s, uintptr_t va, void *host, size_t bytes)
 {
@@ -405,8 +426,9 @@ void simulated_check(struct simulated *s)
 		return;
 	for (unsigned n = 0; (v = sim_violation(s->sim, n)); n++)
 		fprintf(stderr,
-			"violation: party %d of CPU %u at va %#" PRIxPTR " pa %#" PRIx64 ": expected %#" PRIx64
-			", got %#" PRIx64 ", written by party %d of CPU %u\n",
+			"violation: party %d of CPU %u at va %#" PRIxPTR " pa %#" PRIx64
+			": expected %#" PRIx64 ", got %#" PRIx64
+			", written by party %d of CPU %u\n",
 			(int)v->observer, v->cpu, v->va, v->pa, v->expected, v->got, (int)v->writer,
 			v->writer_cpu);
 	abort();

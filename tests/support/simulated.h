@@ -1,18 +1,19 @@
 /*
  * A simulated machine with a memory manager on it, for tests.
  *
- *	struct simulated s;
- *	struct sim_machine machine = simulated_machine(SIM_PARISC);
+ * 	struct simulated s;
+ * 	struct sim_machine machine = simulated_machine(SIM_PARISC);
  *
- *	simulated_start(&s, &machine, NULL);
- *	space = quire_space_create(s.q, &error);
- *	simulated_load(&s, space);
- *	sim_store(s.sim, va, 1, 'a');
- *	...
- *	simulated_end(&s);
+ * 	simulated_start(&s, &machine, NULL);
+ * 	space = quire_space_create(s.q, &error);
+ * 	simulated_load(&s, space);
+ * 	sim_store(s.sim, va, 1, 'a');
+ * 	...
+ * 	simulated_end(&s);
  *
- * The test may change the fields marked "set by the test" at any time between two calls of Quire. Memory that
- * Quire takes and gives back is counted, so that a test sees leaks, and can be refused at any point.
+ * The test may change the fields marked "set by the test" at any time between two calls of Quire.
+ * Memory that Quire takes and gives back is counted, so that a test sees leaks, and can be refused
+ * at any point.
  */
 #ifndef TESTS_SUPPORT_SIMULATED_H
 #define TESTS_SUPPORT_SIMULATED_H
@@ -25,13 +26,13 @@ struct simulated {
 	struct sim *sim;
 	struct quire *q;
 	struct quire_memory memory;
-	struct quire_config config;               /* what quire_create was given */
+	struct quire_config config;                 /* what quire_create was given */
 	struct quire_space *loaded[QUIRE_CPUS_MAX]; /* by CPU; kept by simulated_load */
 
 	/* Set by the test. */
-	long fail_after;         /* refuse the allocation after so many more; negative: never */
-	bool fail_for_ever;      /* refuse all further ones too, not that one only */
-	enum quire_site drop;    /* leave the maintenance of this site out; QUIRE_SITE_COUNT: none */
+	long fail_after;      /* refuse the allocation after so many more; negative: never */
+	bool fail_for_ever;   /* refuse all further ones too, not that one only */
+	enum quire_site drop; /* leave the maintenance of this site out; QUIRE_SITE_COUNT: none */
 	uint64_t time_offset_ns; /* added to the machine's clock by the port's time_ns */
 	bool no_cross_call;      /* answer of can_cross_call is no */
 	/* Called at each step, before it is charged; may be NULL. */
@@ -39,8 +40,8 @@ struct simulated {
 	void *test; /* the test's own */
 
 	/* Read by the test. */
-	long allocations;     /* asked for, refused ones too */
-	long allocated;       /* now held by Quire, records */
+	long allocations; /* asked for, refused ones too */
+	long allocated;   /* now held by Quire, records */
 	size_t allocated_bytes;
 	uint64_t steps[QUIRE_STEP_COUNT];
 };
@@ -52,13 +53,18 @@ struct sim_machine simulated_machine(enum sim_isa isa);
 const struct quire_arch *simulated_arch(enum sim_isa isa);
 
 /*
- * Makes the machine and its memory manager, all CPUs online, CPU 0 current. `policy` NULL: the default.
- * Prints and aborts when that fails: a test that wants the error uses the next two.
+ * Makes the machine and its memory manager, all CPUs online, CPU 0 current. `policy` NULL: the
+ * default. Prints and aborts when that fails: a test that wants the error uses the next two.
  */
-void simulated_start(struct simulated *s, const struct sim_machine *machine, const struct quire_policy *policy);
+void simulated_start(struct simulated *s, const struct sim_machine *machine,
+		     const struct quire_policy *policy);
 
-/* The machine and the configuration only, s->q NULL; then the memory manager: 0 or a negative error. */
-void simulated_prepare(struct simulated *s, const struct sim_machine *machine, const struct quire_policy *policy);
+/*
+ * The machine and the configuration only, s->q NULL; then the memory manager: 0 or a negative
+ * error.
+ */
+void simulated_prepare(struct simulated *s, const struct sim_machine *machine,
+		       const struct quire_policy *policy);
 int simulated_boot(struct simulated *s);
 
 /* Ends both, and aborts when records of Quire leaked. Spaces have ended and files were released. */

@@ -43,6 +43,7 @@ static void test_short_copies(void **state)
 {
 	uint8_t data[PAGE], got[3 * PAGE];
 	struct quire_file *file;
+	uintptr_t va = 0;
 	struct files f;
 
 	(void)state;
@@ -50,6 +51,14 @@ static void test_short_copies(void **state)
 	memset(data, 'x', sizeof(data));
 	assert_int_equal(files_write_short(&f, file, 0, data, PAGE, 0), -QUIRE_EFAULT);
 	assert_int_equal(files_write_short(&f, file, PAGE + 100, data, 200, 50), 50);
+	/* A mapping shows what is behind the end, too. */
+	assert_int_equal(quire_mmap(f.space, &va, 2 * PAGE, QUIRE_PROT_READ, QUIRE_MAP_SHARED, file,
+				    0, true),
+			 0);
+	simulated_user_read(&f.s, va + PAGE, got, PAGE);
+	assert_bytes(got, 100, 0);
+	assert_bytes(got + 150, PAGE - 150, 0);
+	assert_int_equal(quire_munmap(f.space, va, 2 * PAGE), 0);
 	assert_int_equal(files_write_short(&f, file, 2 * PAGE, data, PAGE, 1000), 1000);
 	assert_int_equal(quire_truncate(file, 3 * PAGE), 0);
 	assert_int_equal(files_read(&f, file, 0, got, sizeof(got)), sizeof(got));

@@ -70,11 +70,19 @@ static void short_copy(struct files *f)
 	struct quire_file *file = open_file(f);
 	uint8_t data[200], got[PAGE];
 	struct quire_stat stat;
+	uintptr_t va = 0;
 
 	memset(data, 'x', sizeof(data));
 	assert_int_equal(files_write_short(f, file, 100, data, sizeof(data), 50), 50);
 	quire_file_stat(file, &stat);
 	assert_int_equal(stat.bytes, 150);
+	/* A mapping shows what is behind the end, too. */
+	assert_int_equal(quire_mmap(f->space, &va, PAGE, QUIRE_PROT_READ, QUIRE_MAP_SHARED, file, 0,
+				    true),
+			 0);
+	simulated_user_read(&f->s, va, got, PAGE);
+	assert_bytes(got + 150, PAGE - 150, 0);
+	assert_int_equal(quire_munmap(f->space, va, PAGE), 0);
 	assert_int_equal(quire_truncate(file, PAGE), 0);
 	assert_int_equal(files_read(f, file, 0, got, sizeof(got)), PAGE);
 	assert_bytes(got, 100, 0);

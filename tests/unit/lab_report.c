@@ -72,6 +72,26 @@ static void test_measures(void **state)
 	free(text);
 }
 
+/* A model far from a whole published figure is not rounded to nothing. */
+static void test_small_model(void **state)
+{
+	struct lab_experiment *experiment = sample_experiment(false);
+	struct lab_measure measure = {.name = "msync", .unit = "us", .model = 0.46};
+	char *text = NULL;
+	size_t bytes;
+	FILE *to = open_memstream(&text, &bytes);
+
+	(void)state;
+	measure.has_published = true;
+	measure.published = 35;
+	experiment->variants[0].measures = &measure;
+	experiment->variants[0].measure_count = 1;
+	lab_report(to, experiment, false);
+	fclose(to);
+	has(text, "  msync    us           35  0.4600  0.013  predicted");
+	free(text);
+}
+
 static void test_times(void **state)
 {
 	char *text = report(false, false);
@@ -153,9 +173,13 @@ static void test_summary(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_contents), cmocka_unit_test(test_measures),
-		cmocka_unit_test(test_times),    cmocka_unit_test(test_maintenance_order),
-		cmocka_unit_test(test_faults),   cmocka_unit_test(test_colour),
+		cmocka_unit_test(test_contents),
+		cmocka_unit_test(test_measures),
+		cmocka_unit_test(test_small_model),
+		cmocka_unit_test(test_times),
+		cmocka_unit_test(test_maintenance_order),
+		cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_colour),
 		cmocka_unit_test(test_summary),
 	};
 

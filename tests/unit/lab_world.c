@@ -218,7 +218,7 @@ static void test_measures(void **state)
 	assert_true(a->measures[0].has_published && a->measures[0].published == 5);
 	assert_false(b->measures[0].has_published);
 	assert_true(a->measures[0].model == b->measures[0].model);
-	assert_string_equal(experiment->size_note, "size 64K instead of 1G");
+	assert_string_equal(experiment->size_note, "64K instead of 1G");
 	assert_int_equal(a->cycles, b->cycles);
 	lab_experiment_free(experiment);
 }
@@ -237,6 +237,32 @@ static void test_time(void **state)
 	(void)state;
 	check_good(experiment);
 	lab_experiment_free(experiment);
+}
+
+/* Every system call pays for entering and leaving the kernel, once. */
+static void test_system_calls(void **state)
+{
+	static const char *const calls[] = {
+		"read f at=0 size=4K", "write f at=0 size=4K", "truncate f size=4K", "allocate f at=0 size=4K",
+		"punch f at=0 size=4K", "fsync f", "sync", "close f", "unlink f", "map n f shared", "unmap m",
+		"protect m r", "msync m async", "fork c", "exec", "exit p", "syscall", "file g on=d",
+		"debug-load p map=m size=8", "unmount d",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		char *text = lab_format("variant free kernel.syscall=\"0 cycles\"\n"
+					"variant dear kernel.syscall=\"1000 cycles\"\nmount d tmpfs\n"
+					"file f on=d size=4K\nprocess p\nbuffer b size=4K\n%s\ntime t us { %s }\n",
+					strcmp(calls[i], "unmount d") ? "map m f shared rw" : "", calls[i]);
+		struct lab_experiment *e = run_on("core2-t7300-kvm", text);
+		double more = e->variants[1].measures[0].model - e->variants[0].measures[0].model;
+
+		if (more < 0.4999 || more > 0.5001) /* us: 1000 cycles at 2 GHz */
+			fail_msg("%s pays %g us for entering the kernel, expected 0.5", calls[i], more);
+		lab_experiment_free(e);
+		free(text);
+	}
 }
 
 /* --- The world itself --- */
@@ -356,6 +382,7 @@ int main(void)
 		cmocka_unit_test(test_failures),
 		cmocka_unit_test(test_measures),
 		cmocka_unit_test(test_time),
+		cmocka_unit_test(test_system_calls),
 		cmocka_unit_test(test_stop),
 	};
 

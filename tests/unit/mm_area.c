@@ -10,9 +10,9 @@
 
 #include "mm/mm.h"
 
-#define AREAS_MAX 200
+#define AREAS_MAX   200
 #define SPACE_PAGES 1000u
-#define PAGE QUIRE_PAGE_BYTES
+#define PAGE        QUIRE_PAGE_BYTES
 
 struct model {
 	struct quire_areas areas;
@@ -27,9 +27,10 @@ static uint32_t draw(struct model *m, uint32_t below)
 	return (uint32_t)(((uint64_t)m->seed * below) >> 32);
 }
 
-/* --- Invariants of the tree --------------------------------------------------------------------- */
+/* --- Invariants of the tree ------------------------------------------------------------------ */
 
-static int check_subtree(const struct quire_area *a, uintptr_t *low, uintptr_t *high, uintptr_t *gap)
+static int check_subtree(const struct quire_area *a, uintptr_t *low, uintptr_t *high,
+			 uintptr_t *gap)
 {
 	uintptr_t l_low, l_high, l_gap, r_low, r_high, r_gap;
 	int left = 0, right = 0;
@@ -84,7 +85,7 @@ static void check_tree(const struct model *m)
 	check_order(m);
 }
 
-/* --- The model ---------------------------------------------------------------------------------- */
+/* --- The model ------------------------------------------------------------------------------- */
 
 static unsigned position(const struct model *m, uintptr_t va)
 {
@@ -135,8 +136,8 @@ static void model_resize(struct model *m, unsigned at)
 }
 
 /* Tries every start. */
-static bool model_gap(const struct model *m, uintptr_t low, uintptr_t high, size_t bytes, size_t period,
-		      uintptr_t colour, uintptr_t *start)
+static bool model_gap(const struct model *m, uintptr_t low, uintptr_t high, size_t bytes,
+		      size_t period, uintptr_t colour, uintptr_t *start)
 {
 	for (uintptr_t va = low; va < high && bytes <= high - va; va += PAGE) {
 		unsigned at = position(m, va);
@@ -160,8 +161,8 @@ static bool is_gap(const struct model *m, uintptr_t start, size_t bytes)
 
 static void check_gap(struct model *m)
 {
-	static const size_t periods[] = { 0, 0, 2 * PAGE, 4 * PAGE, 16 * PAGE };
-	uintptr_t low = draw(m, SPACE_PAGES) * PAGE, high = low + draw(m, SPACE_PAGES) * PAGE;
+	static const size_t periods[] = {0, 0, 2 * PAGE, 4 * PAGE, 16 * PAGE};
+	uintptr_t low = draw(m, SPACE_PAGES + 100) * PAGE, high = low + draw(m, SPACE_PAGES) * PAGE;
 	size_t bytes = (1 + draw(m, 24)) * PAGE, period = periods[draw(m, 5)];
 	uintptr_t colour = draw(m, 64) * PAGE, expected, got;
 	bool there = model_gap(m, low, high, bytes, period, colour, &expected);
@@ -189,7 +190,7 @@ static void random_changes(void **state)
 {
 	(void)state;
 	for (uint32_t seed = 1; seed <= 20; seed++) {
-		struct model m = { .seed = seed };
+		struct model m = {.seed = seed};
 
 		for (unsigned round = 0; round < 2000; round++) {
 			uintptr_t start = draw(&m, SPACE_PAGES - 8) * PAGE;
@@ -213,7 +214,7 @@ static void random_changes(void **state)
 
 static void gap_of_an_empty_space(void **state)
 {
-	struct quire_areas areas = { 0 };
+	struct quire_areas areas = {0};
 	uintptr_t start = 0;
 
 	(void)state;
@@ -235,12 +236,13 @@ static void height_is_logarithmic(void **state)
 
 	(void)state;
 	for (int descending = 0; descending < 2; descending++) {
-		struct quire_areas areas = { 0 };
+		struct quire_areas areas = {0};
 
 		for (unsigned n = 0; n < 4096; n++) {
 			unsigned at = descending ? 4095 - n : n;
 
-			area[at] = (struct quire_area){ .start = 2 * at * PAGE, .end = (2 * at + 1) * PAGE };
+			area[at] = (struct quire_area){.start = 2 * at * PAGE,
+						       .end = (2 * at + 1) * PAGE};
 			quire_area_insert(&areas, &area[at]);
 		}
 		assert_in_range(areas.root->height, 12, 17); /* 1.44 log2(4097) */

@@ -1,6 +1,7 @@
 /*
  * Locks under real threads: nothing that a lock guards is lost or seen half done.
  */
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 #include "mm/percpu.h"
 #include "tests/support/native.h"
 
-#define CPUS 4
+#define CPUS   4
 #define ROUNDS 20000u
 
 struct shared {
@@ -32,14 +33,24 @@ static struct shared *shared_of(struct native *n)
 static void start(struct native *n, struct shared *shared)
 {
 	native_start(n, CPUS, 256);
-	*shared = (struct shared){ 0 };
+	*shared = (struct shared){0};
 	quire_lock_init(&shared->lock);
 	quire_atomic_init(&shared->atomic, 0);
 	quire_atomic_init(&shared->done, 0);
 	n->test = shared;
 }
 
-/* --- Spin locks, counters ------------------------------------------------------------------------ */
+/* --- Spin locks, counters -------------------------------------------------------------------- */
+
+/* Now and then another thread runs in the middle, even where there is one CPU. */
+static void increment(uint64_t *counter, unsigned round)
+{
+	uint64_t value = *(volatile uint64_t *)counter;
+
+	if (round % 64 == 0)
+		sched_yield();
+	*(volatile uint64_t *)counter = value + 1;
+}
 
 static void count_under_lock(struct native *n, unsigned cpu)
 {
@@ -48,7 +59,7 @@ static void count_under_lock(struct native *n, unsigned cpu)
 	(void)cpu;
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		quire_lock(n->q, &s->lock);
-		s->a++;
+		increment(&s->a, round);
 		quire_unlock(n->q, &s->lock);
 		quire_atomic_add(&s->atomic, 1);
 		quire_count_add(&s->count, 0x40000000u);
@@ -69,11 +80,21 @@ static void spin_lock_excludes(void **state)
 	native_end(&n);
 }
 
-/* --- Big-reader locks ---------------------------------------------------------------------------- */
+/* --- Big-reader locks ------------------------------------------------------------------------ */
 
 static void note_wrong(struct shared *s)
 {
 	__atomic_add_fetch(&s->wrong, 1, __ATOMIC_RELAXED);
+}
+
+static void compare(struct shared *s, unsigned round)
+{
+	uint64_t a = *(volatile uint64_t *)&s->a;
+
+	if (round % 64 == 0)
+		sched_yield();
+	if (a != *(volatile uint64_t *)&s->b)
+		note_wrong(s);
 }
 
 /* CPU 0 writes now and then, the others read, and read again inside. */
@@ -84,18 +105,16 @@ static void read_and_write(struct native *n, unsigned cpu)
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		if (cpu == 0 || round % 64 == cpu) {
 			quire_brlock_write_lock(n->q, &s->br);
-			s->a++;
-			s->b++;
+			increment(&s->a, round);
+			increment(&s->b, round);
 			quire_brlock_write_unlock(n->q, &s->br);
 		} else {
 			unsigned outer = quire_brlock_read_lock(n->q, &s->br);
 			unsigned inner = quire_brlock_read_lock(n->q, &s->br);
 
-			if (s->a != s->b)
-				note_wrong(s);
+			compare(s, round);
 			quire_brlock_read_unlock(n->q, &s->br, inner);
-			if (s->a != s->b)
-				note_wrong(s);
+			compare(s, round);
 			quire_brlock_read_unlock(n->q, &s->br, outer);
 		}
 	}
@@ -139,13 +158,13 @@ static void brlock_init_without_memory(void **state)
 	native_end(&n);
 }
 
-/* --- Read sections -------------------------------------------------------------------------------- */
+/* --- Read sections --------------------------------------------------------------------------- */
 
 struct record {
-	uint64_t alive;
+	uint64_t number; /* another one in each record */
 };
 
-/* CPU 0 replaces and frees the record, the others look at it. Freed memory is overwritten by the port. */
+/* CPU 0 replaces the record and frees the old one, the others see that theirs stays what it was. */
 static void replace_and_look(struct native *n, unsigned cpu)
 {
 	struct shared *s = shared_of(n);
@@ -154,8 +173,10 @@ static void replace_and_look(struct native *n, unsigned cpu)
 		while (!quire_atomic_read(&s->done)) {
 			unsigned section = quire_read_begin(n->q);
 			struct record *record = quire_pointer_load(&s->record);
+			uint64_t number = *(volatile uint64_t *)&record->number;
 
-			if (__atomic_load_n(&record->alive, __ATOMIC_RELAXED) != 1)
+			sched_yield();
+			if (*(volatile uint64_t *)&record->number != number)
 				note_wrong(s);
 			quire_read_end(n->q, section);
 		}
@@ -164,7 +185,7 @@ static void replace_and_look(struct native *n, unsigned cpu)
 	for (unsigned round = 0; round < ROUNDS / 10; round++) {
 		struct record *new = quire_new(n->q, sizeof(*new)), *old = s->record;
 
-		new->alive = 1;
+		new->number = round;
 		quire_pointer_store(&s->record, new);
 		quire_read_wait(n->q);
 		quire_delete(n->q, old, sizeof(*old));
@@ -180,14 +201,16 @@ static void read_wait_outlasts_sections(void **state)
 	(void)state;
 	start(&n, &shared);
 	shared.record = quire_new(n.q, sizeof(*shared.record));
-	shared.record->alive = 1;
 	native_run(&n, CPUS, replace_and_look);
 	assert_int_equal(shared.wrong, 0);
 	quire_delete(n.q, shared.record, sizeof(*shared.record));
 	native_end(&n);
 }
 
-/* A CPU that is never outside a section for long does not hold up a waiter: its generation moves on. */
+/*
+ * A CPU that is never outside a section for long does not hold up a waiter: its generation moves
+ * on.
+ */
 static void read_wait_sees_generations(void **state)
 {
 	struct native n;

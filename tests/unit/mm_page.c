@@ -12,7 +12,7 @@
 #include "tests/support/native.h"
 
 #define PAGES 2048u
-#define CPUS 4
+#define CPUS  4
 
 static uint32_t draw(uint32_t *seed, uint32_t below)
 {
@@ -20,7 +20,7 @@ static uint32_t draw(uint32_t *seed, uint32_t below)
 	return (uint32_t)(((uint64_t)*seed * below) >> 32);
 }
 
-/* --- Against a model: who owns each frame --------------------------------------------------------- */
+/* --- Against a model: who owns each frame ---------------------------------------------------- */
 
 struct model {
 	bool owned[PAGES + 64];
@@ -96,7 +96,7 @@ static void random_blocks(void **state)
 	}
 }
 
-/* --- Growing together ----------------------------------------------------------------------------- */
+/* --- Growing together ------------------------------------------------------------------------ */
 
 static unsigned count_free_blocks(struct native *n, unsigned order)
 {
@@ -107,7 +107,9 @@ static unsigned count_free_blocks(struct native *n, unsigned order)
 	return count;
 }
 
-/* What blocks there are once every single page was taken and given back is what there was at first. */
+/*
+ * What blocks there are once every single page was taken and given back is what there was at first.
+ */
 static void blocks_grow_together(void **state)
 {
 	static struct quire_page *pages[PAGES];
@@ -201,7 +203,7 @@ static void kernel_text_is_nobodys(void **state)
 	native_end(&n);
 }
 
-/* --- References ----------------------------------------------------------------------------------- */
+/* --- References ------------------------------------------------------------------------------ */
 
 static void references_of_a_folio(void **state)
 {
@@ -231,10 +233,12 @@ static void references_of_a_folio(void **state)
 	native_end(&n);
 }
 
-/* Every thread writes its number into the pages it has, and finds it there when it gives them back. */
+/*
+ * Every thread writes its number into the pages it has, and finds it there when it gives them back.
+ */
 static void take_stamp_give(struct native *n, unsigned cpu)
 {
-	struct quire_page *mine[24] = { 0 };
+	struct quire_page *mine[24] = {0};
 	uint32_t seed = cpu + 1;
 
 	for (unsigned round = 0; round < 20000; round++) {
@@ -293,14 +297,10 @@ static void page_clear_clears(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(random_blocks),
-		cmocka_unit_test(blocks_grow_together),
-		cmocka_unit_test(exhaustion_returns_null),
-		cmocka_unit_test(order_is_deterministic),
-		cmocka_unit_test(kernel_text_is_nobodys),
-		cmocka_unit_test(references_of_a_folio),
-		cmocka_unit_test(threads_share_no_page),
-		cmocka_unit_test(page_clear_clears),
+		cmocka_unit_test(random_blocks),           cmocka_unit_test(blocks_grow_together),
+		cmocka_unit_test(exhaustion_returns_null), cmocka_unit_test(order_is_deterministic),
+		cmocka_unit_test(kernel_text_is_nobodys),  cmocka_unit_test(references_of_a_folio),
+		cmocka_unit_test(threads_share_no_page),   cmocka_unit_test(page_clear_clears),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

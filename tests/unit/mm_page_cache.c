@@ -1,5 +1,6 @@
 /*
- * The page cache against a model, an array of what each index holds; under refused memory; and with threads.
+ * The page cache against a model, an array of what each index holds; under refused memory; and with
+ * threads.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,13 +12,16 @@
 #include "mm/percpu.h"
 #include "tests/support/native.h"
 
-#define CPUS 4
+#define CPUS    4
 #define INDEXES 64u
 
-/* Spread so that trees are high and low, and nodes full and empty; folios of 8 pages fit at multiples of 8. */
+/*
+ * Spread so that trees are high and low, and nodes full and empty; folios of 8 pages fit at
+ * multiples of 8.
+ */
 static uint64_t index_of(unsigned n)
 {
-	static const uint64_t bases[] = { 0, 64, 4096, (uint64_t)1 << 40 };
+	static const uint64_t bases[] = {0, 64, 4096, (uint64_t)1 << 40};
 
 	return bases[n / 16] + n % 16;
 }
@@ -53,7 +57,7 @@ static uint32_t draw(struct cache_test *t, uint32_t below)
 static void page_removed(struct quire_file *file, struct quire_page *page)
 {
 	assert_ptr_equal(page->file, file);
-	test_of(file)->removed++;
+	__atomic_add_fetch(&test_of(file)->removed, 1, __ATOMIC_RELAXED);
 }
 
 /* A page holds its index. */
@@ -91,7 +95,7 @@ static void end(struct cache_test *t)
 	native_end(&t->n);
 }
 
-/* --- The model ------------------------------------------------------------------------------------ */
+/* --- The model ------------------------------------------------------------------------------- */
 
 static void model_add(struct cache_test *t, unsigned at, unsigned order)
 {
@@ -108,7 +112,7 @@ static void model_add(struct cache_test *t, unsigned at, unsigned order)
 	error = quire_cache_add(&t->file, index_of(at), page);
 	assert_int_equal(error, there ? -QUIRE_EEXIST : 0);
 	for (unsigned n = 0; n < pages && !error; n++)
-		t->slots[at + n] = (struct slot){ .page = page + n };
+		t->slots[at + n] = (struct slot){.page = page + n};
 	quire_page_unlock(q, page);
 	quire_page_put(q, page);
 }
@@ -126,7 +130,7 @@ static void model_remove(struct cache_test *t, unsigned at)
 	assert_int_equal(t->removed - removed, 1u << page->order);
 	for (unsigned n = 0; n < INDEXES; n++)
 		if (t->slots[n].page && quire_page_head(t->slots[n].page) == quire_page_head(page))
-			t->slots[n] = (struct slot){ 0 };
+			t->slots[n] = (struct slot){0};
 	assert_null(page->file);
 	quire_page_unlock(q, page);
 	quire_page_put(q, page);
@@ -160,7 +164,8 @@ static void check_finds(struct cache_test *t)
 		count++;
 		assert_int_equal(page->index, index_of(at));
 		assert_ptr_equal(page->file, &t->file);
-		assert_int_equal(quire_page_is(page, QUIRE_PAGE_DIRTY), t->slots[at].marks[QUIRE_MARK_DIRTY]);
+		assert_int_equal(quire_page_is(page, QUIRE_PAGE_DIRTY),
+				 t->slots[at].marks[QUIRE_MARK_DIRTY]);
 		assert_int_equal(quire_page_is(page, QUIRE_PAGE_WRITEBACK),
 				 t->slots[at].marks[QUIRE_MARK_WRITEBACK]);
 		quire_page_put(t->n.q, page);
@@ -215,7 +220,7 @@ static void random_changes(void **state)
 	end(&t);
 }
 
-/* --- Larger and stranger -------------------------------------------------------------------------- */
+/* --- Larger and stranger --------------------------------------------------------------------- */
 
 /* A folio larger than a node of the tree, and the last index there is. */
 static void folio_over_many_nodes(void **state)
@@ -265,7 +270,7 @@ static void added_dirty(void **state)
 	end(&t);
 }
 
-/* --- Grab and read, with memory refused ----------------------------------------------------------- */
+/* --- Grab and read, with memory refused ------------------------------------------------------ */
 
 static void drop(struct cache_test *t, uint64_t index)
 {
@@ -367,7 +372,7 @@ static void read_reads_once(void **state)
 	end(&t);
 }
 
-/* --- Threads --------------------------------------------------------------------------------------- */
+/* --- Threads --------------------------------------------------------------------------------- */
 
 #define REMOVALS 3000u
 
@@ -378,11 +383,12 @@ static uint64_t some_index(uint32_t *seed)
 	return n * n * n * 12;
 }
 
+/* Two may look for one page: who comes second must see that it is gone. */
 static void remove_pages(struct native *n, struct cache_test *t)
 {
 	uint32_t seed = 1;
 
-	while (t->removed < REMOVALS) {
+	while (__atomic_load_n(&t->removed, __ATOMIC_RELAXED) < REMOVALS) {
 		struct quire_page *page = quire_cache_find_locked(&t->file, some_index(&seed));
 
 		if (!page)
@@ -395,15 +401,15 @@ static void remove_pages(struct native *n, struct cache_test *t)
 }
 
 /*
- * CPU 0 removes pages, the others find and make them until it is done. There are few frames, so that a frame
- * is soon another index's page.
+ * Two CPUs remove pages, the others find and make them until they are done. There are few frames,
+ * so that a frame is soon another index's page.
  */
 static void find_against_remove(struct native *n, unsigned cpu)
 {
 	struct cache_test *t = n->test;
 	uint32_t seed = cpu + 1;
 
-	if (cpu == 0)
+	if (cpu < 2)
 		remove_pages(n, t);
 	while (!quire_atomic_read(&t->done)) {
 		uint64_t index = some_index(&seed);

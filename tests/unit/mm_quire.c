@@ -30,41 +30,41 @@ static void nothing(struct quire_config *c)
 	(void)c;
 }
 
-#define CHANGE(name, statement)                             \
-	static void change_##name(struct quire_config *c)   \
-	{                                                   \
-		statement;                                  \
+#define CHANGE(name, statement)                           \
+	static void change_##name(struct quire_config *c) \
+	{                                                 \
+		statement;                                \
 	}
-#define CHANGES(X)                                                                   \
-	X(no_arch, c->arch = NULL)                                                   \
-	X(no_cpu, c->port.cpu = NULL)                                                \
-	X(no_relax, c->port.relax = NULL)                                            \
-	X(no_alloc, c->port.alloc = NULL)                                            \
-	X(no_free, c->port.free = NULL)                                              \
-	X(no_cross_call, c->port.cross_call = NULL)                                  \
-	X(no_can_cross_call, c->port.can_cross_call = NULL)                          \
-	X(no_time, c->port.time_ns = NULL)                                           \
-	X(no_copy, c->port.copy = NULL)                                              \
-	X(no_clear, c->port.clear = NULL)                                            \
-	X(no_read, c->port.read = NULL)                                              \
-	X(no_write, c->port.write = NULL)                                            \
-	X(no_to_user, c->port.copy_to_user = NULL)                                   \
-	X(no_from_user, c->port.copy_from_user = NULL)                               \
-	X(no_stop, c->port.stop = NULL)                                              \
-	X(half_maintenance, c->port.maintenance_end = NULL)                          \
-	X(no_cpus, c->port.cpus = 0)                                                 \
-	X(many_cpus, c->port.cpus = QUIRE_CPUS_MAX + 1)                              \
-	X(no_memory, c->port.memory = NULL)                                          \
-	X(no_ranges, c->port.memory_ranges = 0)                                      \
-	X(no_window, c->port.alias_window = 0)                                       \
-	X(odd_window, c->port.alias_window += QUIRE_PAGE_BYTES)                      \
-	X(text_wraps, c->port.kernel_text_bytes = SIZE_MAX)                          \
-	X(coherence, c->policy.coherence = (enum quire_coherence_policy)3)           \
-	X(pte_clean, c->policy.pte_clean = (enum quire_pte_clean_policy)2)           \
-	X(flush_range, c->policy.flush_range = (enum quire_flush_range_policy)5)     \
-	X(tmpfs_clear, c->policy.tmpfs_clear = (enum quire_tmpfs_clear_policy)2)     \
-	X(file_times, c->policy.file_times = (enum quire_file_times_policy)3)        \
-	X(around_none, c->policy.fault_around_pages = 0)                             \
+#define CHANGES(X)                                                                \
+	X(no_arch, c->arch = NULL)                                                \
+	X(no_cpu, c->port.cpu = NULL)                                             \
+	X(no_relax, c->port.relax = NULL)                                         \
+	X(no_alloc, c->port.alloc = NULL)                                         \
+	X(no_free, c->port.free = NULL)                                           \
+	X(no_cross_call, c->port.cross_call = NULL)                               \
+	X(no_can_cross_call, c->port.can_cross_call = NULL)                       \
+	X(no_time, c->port.time_ns = NULL)                                        \
+	X(no_copy, c->port.copy = NULL)                                           \
+	X(no_clear, c->port.clear = NULL)                                         \
+	X(no_read, c->port.read = NULL)                                           \
+	X(no_write, c->port.write = NULL)                                         \
+	X(no_to_user, c->port.copy_to_user = NULL)                                \
+	X(no_from_user, c->port.copy_from_user = NULL)                            \
+	X(no_stop, c->port.stop = NULL)                                           \
+	X(half_maintenance, c->port.maintenance_end = NULL)                       \
+	X(no_cpus, c->port.cpus = 0)                                              \
+	X(many_cpus, c->port.cpus = QUIRE_CPUS_MAX + 1)                           \
+	X(no_memory, c->port.memory = NULL)                                       \
+	X(no_ranges, c->port.memory_ranges = 0)                                   \
+	X(no_window, c->port.alias_window = 0)                                    \
+	X(odd_window, c->port.alias_window += QUIRE_PAGE_BYTES)                   \
+	X(text_wraps, c->port.kernel_text_bytes = SIZE_MAX)                       \
+	X(coherence, c->policy.coherence = (enum quire_coherence_policy)99)       \
+	X(pte_clean, c->policy.pte_clean = (enum quire_pte_clean_policy)99)       \
+	X(flush_range, c->policy.flush_range = (enum quire_flush_range_policy)99) \
+	X(tmpfs_clear, c->policy.tmpfs_clear = (enum quire_tmpfs_clear_policy)99) \
+	X(file_times, c->policy.file_times = (enum quire_file_times_policy)99)    \
+	X(around_none, c->policy.fault_around_pages = 0)                          \
 	X(around_odd, c->policy.fault_around_pages = 12)
 
 CHANGES(CHANGE)
@@ -94,15 +94,15 @@ static int boot_memory(const struct quire_memory *memory, unsigned ranges)
 static void memory_ranges_are_checked(void **state)
 {
 	const uint64_t page = QUIRE_PAGE_BYTES, mib = 1 << 20;
-	const struct quire_memory good[] = { { mib, mib }, { 4 * mib, mib }, { 2 * mib, 2 * mib } };
-	const struct quire_memory overlap[] = { { mib, mib }, { 2 * mib - page, mib } };
-	const struct quire_memory inside[] = { { 2 * mib, page }, { mib, 4 * mib } };
-	const struct quire_memory odd_base[] = { { mib + 1, mib } };
-	const struct quire_memory odd_bytes[] = { { mib, mib + 512 } };
-	const struct quire_memory empty[] = { { mib, 0 } };
-	const struct quire_memory high[] = { { (uint64_t)1 << 44, mib } };
-	const struct quire_memory across[] = { { ((uint64_t)1 << 44) - page, 2 * page } };
-	const struct quire_memory wraps[] = { { UINT64_MAX - page + 1, 2 * page } };
+	const struct quire_memory good[] = {{mib, mib}, {4 * mib, mib}, {2 * mib, 2 * mib}};
+	const struct quire_memory overlap[] = {{mib, mib}, {2 * mib - page, mib}};
+	const struct quire_memory inside[] = {{2 * mib, page}, {mib, 4 * mib}};
+	const struct quire_memory odd_base[] = {{mib + 1, mib}};
+	const struct quire_memory odd_bytes[] = {{mib, mib + 512}};
+	const struct quire_memory empty[] = {{mib, 0}};
+	const struct quire_memory high[] = {{(uint64_t)1 << 44, mib}};
+	const struct quire_memory across[] = {{((uint64_t)1 << 44) - page, 2 * page}};
+	const struct quire_memory wraps[] = {{UINT64_MAX - page + 1, 2 * page}};
 
 	(void)state;
 	assert_int_equal(boot_memory(good, 3), 0);
@@ -119,7 +119,7 @@ static void memory_ranges_are_checked(void **state)
 /* simulated_end sees whether anything leaked. */
 static void refused_memory_unwinds(void **state)
 {
-	static const enum sim_isa isas[] = { SIM_ARMV7, SIM_PARISC, SIM_X86_64 };
+	static const enum sim_isa isas[] = {SIM_ARMV7, SIM_PARISC, SIM_X86_64};
 
 	(void)state;
 	for (unsigned n = 0; n < 3; n++) {
@@ -141,7 +141,7 @@ static void refused_memory_unwinds(void **state)
 /* A space takes records and pages: each may be refused, and then nothing is left behind. */
 static void space_without_memory(void **state)
 {
-	static const enum sim_isa isas[] = { SIM_ARMV7, SIM_PARISC, SIM_X86_64 };
+	static const enum sim_isa isas[] = {SIM_ARMV7, SIM_PARISC, SIM_X86_64};
 
 	(void)state;
 	for (unsigned n = 0; n < 3; n++) {

@@ -1,6 +1,7 @@
 /*
- * The reverse map and batches on each simulated machine: the chain against a model; unmapping and cleaning all
- * mappings of a page, also when entries go while that is under way, and when memory is refused.
+ * The reverse map and batches on each simulated machine: the chain against a model; unmapping and
+ * cleaning all mappings of a page, also when entries go while that is under way, and when memory is
+ * refused.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,10 +13,10 @@
 #include "mm/percpu.h"
 #include "tests/support/simulated.h"
 
-#define PAGE QUIRE_PAGE_BYTES
+#define PAGE     QUIRE_PAGE_BYTES
 #define READABLE (QUIRE_ENTRY_PRESENT | QUIRE_ENTRY_YOUNG)
 #define STORABLE (READABLE | QUIRE_ENTRY_WRITE | QUIRE_ENTRY_DIRTY)
-#define SPACES 3
+#define SPACES   3
 
 struct rmap_test {
 	struct simulated s;
@@ -42,7 +43,8 @@ static void start(struct rmap_test *t, enum sim_isa isa)
 		t->spaces[n] = quire_space_create(t->q, &error);
 		assert_non_null(t->spaces[n]);
 	}
-	t->base = (t->q->machine.arch->table.user_low + ((uintptr_t)32 << 20)) & ~((uintptr_t)(32 << 20) - 1);
+	t->base = (t->q->machine.arch->table.user_low + ((uintptr_t)32 << 20)) &
+		  ~((uintptr_t)(32 << 20) - 1);
 	t->page = quire_page_alloc(t->q, 0);
 	quire_page_lock(t->q, t->page);
 }
@@ -69,7 +71,7 @@ static int map(struct rmap_test *t, struct quire_space *space, uintptr_t va, uns
 	error = quire_rmap_add(t->q, t->page, space, va);
 	if (!error) {
 		quire_page_get(t->page);
-		quire_slot_write(&slot, (struct quire_entry){ t->page->frame, bits });
+		quire_slot_write(&slot, (struct quire_entry){t->page->frame, bits});
 	}
 	quire_slot_unlock(&slot);
 	return error;
@@ -83,7 +85,7 @@ static void unmap(struct rmap_test *t, struct quire_space *space, uintptr_t va)
 
 	assert_true(quire_table_find(space, va, &slot, &next));
 	quire_slot_lock(&slot);
-	quire_slot_exchange(&slot, (struct quire_entry){ 0 });
+	quire_slot_exchange(&slot, (struct quire_entry){0});
 	quire_rmap_remove(t->q, t->page, space, va);
 	quire_slot_unlock(&slot);
 	quire_batch_begin(&batch, space, va, va + PAGE, QUIRE_SITE_TLB_PAGE);
@@ -99,7 +101,7 @@ static unsigned entry_bits(struct quire_space *space, uintptr_t va)
 	return quire_table_find(space, va, &slot, &next) ? quire_slot_read(&slot).bits : 0;
 }
 
-/* --- The chain ------------------------------------------------------------------------------------ */
+/* --- The chain ------------------------------------------------------------------------------- */
 
 static unsigned chain_length(const struct quire_page *page)
 {
@@ -120,7 +122,7 @@ static bool in_chain(const struct quire_page *page, const struct quire_space *sp
 
 static void chain_is_complete(struct rmap_test *t)
 {
-	bool mapped[SPACES][8] = { { false } };
+	bool mapped[SPACES][8] = {{false}};
 	unsigned count = 0;
 	uint32_t seed = 5;
 
@@ -141,7 +143,8 @@ static void chain_is_complete(struct rmap_test *t)
 		assert_int_equal(chain_length(t->page), count);
 		assert_int_equal(quire_atomic_read(&t->page->maps), count);
 		assert_int_equal(quire_atomic_read(&t->page->refs), count + 1);
-		assert_int_equal(in_chain(t->page, t->spaces[n], t->base + at * PAGE), mapped[n][at]);
+		assert_int_equal(in_chain(t->page, t->spaces[n], t->base + at * PAGE),
+				 mapped[n][at]);
 	}
 	quire_rmap_unmap_all(t->q, t->page);
 	assert_int_equal(chain_length(t->page), 0);
@@ -163,7 +166,7 @@ static void add_without_memory(struct rmap_test *t)
 	quire_rmap_unmap_all(t->q, t->page);
 }
 
-/* --- Passes --------------------------------------------------------------------------------------- */
+/* --- Passes ---------------------------------------------------------------------------------- */
 
 static void map_everywhere(struct rmap_test *t, unsigned bits)
 {
@@ -230,7 +233,7 @@ static void unmap_all_without_memory(struct rmap_test *t)
 	t->s.fail_for_ever = false;
 }
 
-/* --- Races, played by hand at the points where locks are taken -------------------------------------- */
+/* --- Races, played by hand at the points where locks are taken ------------------------------- */
 
 static void remove_behind(struct simulated *s, enum quire_step step)
 {
@@ -261,14 +264,15 @@ static void entry_goes_meanwhile(struct rmap_test *t)
 	assert_null(t->s.on_step);
 }
 
-/* --- Batches -------------------------------------------------------------------------------------- */
+/* --- Batches --------------------------------------------------------------------------------- */
 
 static void batch_keeps_order(struct rmap_test *t)
 {
 	struct quire_batch batch;
 	size_t cursor = 0;
 
-	quire_batch_begin(&batch, t->spaces[0], t->base, t->base + 1000 * PAGE, QUIRE_SITE_TLB_BATCH);
+	quire_batch_begin(&batch, t->spaces[0], t->base, t->base + 1000 * PAGE,
+			  QUIRE_SITE_TLB_BATCH);
 	for (unsigned n = 0; n < 1000; n++) {
 		quire_page_get(t->page);
 		quire_batch_add(&batch, t->page, t->base + n * PAGE, n == 500, true);
@@ -298,7 +302,8 @@ static void batch_without_memory(struct rmap_test *t)
 		struct quire_batch batch;
 		long allocated = t->s.allocated;
 
-		quire_batch_begin(&batch, t->spaces[0], t->base, t->base + 600 * PAGE, QUIRE_SITE_TLB_BATCH);
+		quire_batch_begin(&batch, t->spaces[0], t->base, t->base + 600 * PAGE,
+				  QUIRE_SITE_TLB_BATCH);
 		t->s.fail_after = after;
 		t->s.fail_for_ever = after & 1;
 		for (unsigned n = 0; n < 600; n++) {
@@ -314,7 +319,7 @@ static void batch_without_memory(struct rmap_test *t)
 
 static void on_each_machine(void (*fn)(struct rmap_test *t))
 {
-	static const enum sim_isa isas[] = { SIM_ARMV7, SIM_PARISC, SIM_X86_64 };
+	static const enum sim_isa isas[] = {SIM_ARMV7, SIM_PARISC, SIM_X86_64};
 
 	for (unsigned n = 0; n < 3; n++) {
 		static struct rmap_test t;

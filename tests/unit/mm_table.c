@@ -1,5 +1,6 @@
 /*
- * Page tables on each simulated machine: what is written is what the walker finds, and tables come and go.
+ * Page tables on each simulated machine: what is written is what the walker finds, and tables come
+ * and go.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +11,7 @@
 #include "mm/percpu.h"
 #include "tests/support/simulated.h"
 
-#define PAGE QUIRE_PAGE_BYTES
+#define PAGE     QUIRE_PAGE_BYTES
 #define STORABLE (QUIRE_ENTRY_PRESENT | QUIRE_ENTRY_WRITE | QUIRE_ENTRY_DIRTY | QUIRE_ENTRY_YOUNG)
 
 struct table_test {
@@ -68,10 +69,10 @@ static struct quire_entry write_entry(struct table_test *t, uintptr_t va, struct
 
 static void remove_entry(struct table_test *t, uintptr_t va)
 {
-	write_entry(t, va, (struct quire_entry){ 0 });
+	write_entry(t, va, (struct quire_entry){0});
 }
 
-/* --- Entries -------------------------------------------------------------------------------------- */
+/* --- Entries --------------------------------------------------------------------------------- */
 
 static void entries_are_where_they_belong(struct table_test *t)
 {
@@ -98,7 +99,7 @@ static void entries_are_counted(struct table_test *t)
 {
 	struct quire_usage before, after;
 	struct quire_slot slot;
-	struct quire_entry entry = { .frame = 1000, .bits = STORABLE }, old;
+	struct quire_entry entry = {.frame = 1000, .bits = STORABLE}, old;
 
 	assert_int_equal(quire_table_reach(t->space, t->base, &slot), 0);
 	quire_usage(t->s.q, &before);
@@ -111,7 +112,7 @@ static void entries_are_counted(struct table_test *t)
 	old = quire_slot_exchange(&slot, entry);
 	assert_int_equal(old.frame, 1000);
 	assert_int_equal(slot.table->used, 1);
-	old = quire_slot_exchange(&slot, (struct quire_entry){ 0 });
+	old = quire_slot_exchange(&slot, (struct quire_entry){0});
 	assert_int_equal(old.frame, 1001);
 	assert_int_equal(slot.table->used, 0);
 	assert_int_equal(quire_slot_read(&slot).bits, 0);
@@ -129,11 +130,11 @@ static void walker_finds_entries(struct table_test *t)
 	uint64_t value = 0;
 
 	assert_int_not_equal(sim_store(t->s.sim, va, 4, 1), 0);
-	write_entry(t, va, (struct quire_entry){ page->frame, STORABLE });
+	write_entry(t, va, (struct quire_entry){page->frame, STORABLE});
 	assert_int_equal(sim_store(t->s.sim, va, 4, 1), 0);
-	write_entry(t, va, (struct quire_entry){ other->frame, STORABLE });
+	write_entry(t, va, (struct quire_entry){other->frame, STORABLE});
 	assert_int_equal(sim_store(t->s.sim, va, 4, 2), 0);
-	write_entry(t, va, (struct quire_entry){ page->frame, STORABLE & ~QUIRE_ENTRY_WRITE });
+	write_entry(t, va, (struct quire_entry){page->frame, STORABLE & ~QUIRE_ENTRY_WRITE});
 	assert_int_equal(sim_load(t->s.sim, va, 4, &value), 0);
 	assert_int_equal(value, 1);
 	assert_int_not_equal(sim_store(t->s.sim, va, 4, 3), 0);
@@ -144,12 +145,12 @@ static void walker_finds_entries(struct table_test *t)
 	quire_table_trim(t->space, va, va + PAGE);
 }
 
-/* --- Tables come and go --------------------------------------------------------------------------- */
+/* --- Tables come and go ---------------------------------------------------------------------- */
 
 static void trim_frees_what_is_empty(struct table_test *t)
 {
 	uint64_t before = tables(t);
-	struct quire_entry entry = { .frame = 1000, .bits = STORABLE };
+	struct quire_entry entry = {.frame = 1000, .bits = STORABLE};
 	uintptr_t far = t->base + 4 * t->span, next;
 	struct quire_slot slot;
 
@@ -198,13 +199,15 @@ static void reach_without_memory(struct table_test *t)
 		refused++;
 		assert_false(quire_table_find(t->space, t->base, &slot, &next));
 		page = held;
-		held = held->link.next ? quire_container(held->link.next, struct quire_page, link) : NULL;
+		held = held->link.next ? quire_container(held->link.next, struct quire_page, link)
+				       : NULL;
 		quire_list_init(&page->link);
 		quire_page_put(t->s.q, page);
 	}
 	assert_int_equal(tables(t) - before, refused);
 	while ((page = held)) {
-		held = held->link.next ? quire_container(held->link.next, struct quire_page, link) : NULL;
+		held = held->link.next ? quire_container(held->link.next, struct quire_page, link)
+				       : NULL;
 		quire_list_init(&page->link);
 		quire_page_put(t->s.q, page);
 	}
@@ -212,14 +215,15 @@ static void reach_without_memory(struct table_test *t)
 	assert_int_equal(tables(t), before);
 }
 
-/* --- Protection of whole tables -------------------------------------------------------------------- */
+/* --- Protection of whole tables -------------------------------------------------------------- */
 
 static void protect_whole_tables(struct table_test *t)
 {
 	struct quire_page *page = quire_page_alloc(t->s.q, 0);
-	struct quire_entry entry = { .frame = page->frame, .bits = STORABLE };
+	struct quire_entry entry = {.frame = page->frame, .bits = STORABLE};
 	bool can = t->s.q->machine.traits.subtree_protect;
-	uintptr_t low = t->base + PAGE, inside = t->base + t->span, high = t->base + 3 * t->span + PAGE;
+	uintptr_t low = t->base + PAGE, inside = t->base + t->span,
+		  high = t->base + 3 * t->span + PAGE;
 	uint64_t value;
 
 	write_entry(t, t->base, entry);
@@ -227,8 +231,8 @@ static void protect_whole_tables(struct table_test *t)
 	write_entry(t, high - PAGE, entry);
 	assert_false(quire_table_unprotect(t->space, inside));
 	/*
-	 * All entries map one page, at one colour. Of their three tables one lies wholly in the range; between
-	 * them there is room for one more.
+	 * All entries map one page, at one colour. Of their three tables one lies wholly in the
+	 * range; between them there is room for one more.
 	 */
 	assert_int_equal(quire_table_protect(t->space, low, high), can);
 	assert_int_equal(quire_table_protect(t->space, low, high), 0);
@@ -253,7 +257,7 @@ static void protect_whole_tables(struct table_test *t)
 
 static void on_each_machine(void (*fn)(struct table_test *t))
 {
-	static const enum sim_isa isas[] = { SIM_ARMV7, SIM_PARISC, SIM_X86_64 };
+	static const enum sim_isa isas[] = {SIM_ARMV7, SIM_PARISC, SIM_X86_64};
 
 	for (unsigned n = 0; n < 3; n++) {
 		static struct table_test t;
@@ -273,11 +277,11 @@ static void on_each_machine(void (*fn)(struct table_test *t))
 	X(reach_without_memory)          \
 	X(protect_whole_tables)
 
-#define X(name)                                  \
-	static void test_##name(void **state)    \
-	{                                        \
-		(void)state;                     \
-		on_each_machine(name);           \
+#define X(name)                               \
+	static void test_##name(void **state) \
+	{                                     \
+		(void)state;                  \
+		on_each_machine(name);        \
 	}
 TESTS(X)
 #undef X

@@ -221,12 +221,28 @@ static void aliases_of_other_colour_are_stale(void **state)
 	sim_destroy(sim);
 }
 
+static void the_alias_window_has_two_periods_a_cpu(void **state)
+{
+	struct sim_machine machine = two_colours(SIM_VIPT);
+	struct sim *sim;
+
+	(void)state;
+	machine.cpus = 3;
+	sim = small_create(&machine);
+	assert_int_equal(sim_alias_window(sim) % 8192, 0);
+	assert_true(sim_is_alias(sim, sim_alias_window(sim) + 3 * 2 * 8192 - 1));
+	assert_false(sim_is_alias(sim, sim_alias_window(sim) + 3 * 2 * 8192));
+	assert_false(sim_is_linear(sim, sim_alias_window(sim)));
+	sim_destroy(sim);
+}
+
 static void physical_index_has_no_aliases(void **state)
 {
 	struct sim_machine machine = two_colours(SIM_PIPT);
 	struct sim *sim = small_create(&machine);
 
 	(void)state;
+	assert_int_equal(sim_alias_window(sim), 0);
 	store(sim, 0x4000, PA, 1);
 	assert_int_equal(load(sim, 0x5000, PA), 1);
 	sim_destroy(sim);
@@ -450,6 +466,7 @@ int main(void)
 		cmocka_unit_test(empty_ways_are_taken_first),
 		cmocka_unit_test(sets_need_not_be_a_power_of_two),
 		cmocka_unit_test(aliases_of_other_colour_are_stale),
+		cmocka_unit_test(the_alias_window_has_two_periods_a_cpu),
 		cmocka_unit_test(physical_index_has_no_aliases),
 		cmocka_unit_test(hardware_may_resolve_some_of_the_index),
 		cmocka_unit_test(virtual_tags_confuse_spaces_and_aliases),

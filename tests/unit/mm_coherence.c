@@ -1,0 +1,492 @@
+/*
+ * Coherence: under every policy, on every machine, nobody sees stale bytes; what is not owed is not done; and each
+ * operation is there for a reason: without it somebody does see stale bytes.
+ */
+#include <stdio.h>
+
+#include "tests/support/memory.h"
+
+static const enum quire_coherence_policy policies[] = {
+	QUIRE_COHERENCE_EAGER,
+	QUIRE_COHERENCE_MAPPING,
+	QUIRE_COHERENCE_PAGE,
+};
+
+#define POLICIES (sizeof(policies) / sizeof(policies[0]))
+
+static struct quire_policy policy_of(unsigned n)
+{
+	struct quire_policy policy = quire_policy_default();
+
+	policy.coherence = policies[n];
+	return policy;
+}
+
+/* The frame of kernel addresses that tests store to directly, as the kernel does in a page of a file. */
+static void kernel_store(struct files *f, struct quire_page *page, size_t offset, uint8_t value)
+{
+	quire_coherence_kernel_read(f->s.q, page);
+	assert_int_equal(sim_store(f->s.sim, quire_page_address(f->s.q, page) + offset, 1, value), 0);
+	quire_coherence_kernel_wrote(f->s.q, page);
+}
+
+static uint8_t kernel_load(struct files *f, struct quire_page *page, size_t offset)
+{
+	uint64_t value;
+
+	quire_coherence_kernel_read(f->s.q, page);
+	assert_int_equal(sim_load(f->s.sim, quire_page_address(f->s.q, page) + offset, 1, &value), 0);
+	return (uint8_t)value;
+}
+
+/* BUGS 3, 23: the page is mapped and has been loaded when the kernel stores; and the other way round. */
+static void test_mapped_page(void **state)
+{
+	(void)state;
+	for (each_isa(isa))
+		for (unsigned n = 0; n < POLICIES; n++) {
+			struct quire_policy policy = policy_of(n);
+			struct quire_file *file;
+			struct quire_page *page;
+			struct files f;
+			uintptr_t va;
+
+			mem_start(&f, isa, &policy);
+			file = mem_file(&f, "file", 1);
+			/* Some colour that is not the kernel's for most frames. */
+			va = mem_map_at(&f, 0x805000, PAGE, R | W, SHARED, file, 0);
+			page = quire_cache_find(file, 0);
+			for (uint8_t i = 1; i < 9; i++) {
+				assert_int_equal(mem_load(&f, va + 1), i == 1 ? 'A' : i + 99);
+				kernel_store(&f, page, 1, i);
+				assert_int_equal(mem_load(&f, va + 1), i);
+				mem_store(&f, va + 2, i);
+				assert_int_equal(kernel_load(&f, page, 2), i);
+				mem_store(&f, va + 1, (uint8_t)(i + 100));
+				assert_int_equal(kernel_load(&f, page, 1), i + 100);
+			}
+			/* After the mapping has gone, and with a new one at another colour. */
+			mem_store(&f, va + 3, 33);
+			assert_int_equal(quire_munmap(f.space, va, PAGE), 0);
+			assert_int_equal(kernel_load(&f, page, 3), 33);
+			kernel_store(&f, page, 3, 34);
+			va = mem_map_at(&f, 0x807000, PAGE, R | W, SHARED, file, 0);
+			assert_int_equal(mem_load(&f, va + 3), 34);
+			mem_store(&f, va + 3, 35);
+			assert_int_equal(kernel_load(&f, page, 3), 35);
+			quire_page_put(f.s.q, page);
+			quire_file_put(file);
+			mem_end(&f);
+		}
+}
+
+/* BUGS 5: an anonymous page that is mapped, written by a debugger. */
+static void test_debugger(void **state)
+{
+	(void)state;
+	for (each_isa(isa))
+		for (unsigned n = 0; n < POLICIES; n++) {
+			struct quire_policy policy = policy_of(n);
+			struct files f;
+			uint8_t byte;
+			uintptr_t va;
+
+			mem_start(&f, isa, &policy);
+			va = mem_map_at(&f, 0x805000, PAGE, R | W | X, PRIVATE | ANON, NULL, 0);
+			mem_store_code(&f, va, 1);
+			assert_int_equal(mem_fetch(&f, va), 1);
+			for (uint8_t i = 2; i < 6; i++) {
+				byte = i;
+				mem_debug(&f, va, &byte, true);
+				assert_int_equal(mem_fetch(&f, va) & 0xff, i);
+				assert_int_equal(mem_load(&f, va), i);
+				mem_store(&f, va, (uint8_t)(i + 50));
+				mem_debug(&f, va, &byte, false);
+				assert_int_equal(byte, i + 50);
+			}
+			mem_end(&f);
+		}
+}
+
+/* BUGS 4: calls about pages that are no user's. */
+static void test_foreign_pages(void **state)
+{
+	(void)state;
+	for (each_isa(isa))
+		for (unsigned n = 0; n < POLICIES; n++) {
+			struct quire_policy policy = policy_of(n);
+			struct sim_account before, after;
+			struct quire_page *page;
+			struct files f;
+			uint32_t flags;
+
+			mem_start(&f, isa, &policy);
+			page = f.space->root;
+			flags = quire_atomic_read(&page->flags);
+			before = *sim_account(f.s.sim, QUIRE_SITE_KERNEL_WROTE, SIM_OP_DATA_FLUSH);
+			quire_coherence_kernel_wrote(f.s.q, NULL);
+			quire_coherence_kernel_read(f.s.q, NULL);
+			quire_coherence_kernel_wrote(f.s.q, page);
+			quire_coherence_kernel_read(f.s.q, page);
+			after = *sim_account(f.s.sim, QUIRE_SITE_KERNEL_WROTE, SIM_OP_DATA_FLUSH);
+			assert_int_equal(before.count, after.count);
+			assert_int_equal(quire_atomic_read(&page->flags), flags);
+			mem_end(&f);
+		}
+}
+
+/* BUGS 8: all pages of a folio. */
+static void test_folio(void **state)
+{
+	(void)state;
+	for (each_isa(isa))
+		for (unsigned n = 0; n < POLICIES; n++) {
+			struct quire_policy policy = policy_of(n);
+			struct quire_file *file;
+			struct quire_page *page;
+			struct files f;
+			uintptr_t va;
+
+			mem_start(&f, isa, &policy);
+			file = mem_file(&f, "file", 0);
+			page = quire_page_alloc(f.s.q, 2);
+			assert_non_null(page);
+			quire_page_lock(f.s.q, page);
+			assert_int_equal(quire_cache_add(file, 0, page), 0);
+			f.s.q->machine.port.clear(&f.s, quire_page_address(f.s.q, page), 4 * PAGE);
+			quire_coherence_kernel_wrote(f.s.q, page);
+			for (unsigned i = 0; i < 4; i++)
+				quire_atomic_or(&page[i].flags, QUIRE_PAGE_UPTODATE);
+			quire_page_unlock(f.s.q, page);
+			assert_int_equal(quire_truncate(file, 4 * PAGE), 0);
+			va = mem_map_at(&f, 0x805000, 4 * PAGE, R | X, SHARED, file, 0);
+			for (uint8_t round = 0; round < 3; round++) {
+				for (unsigned i = 0; i < 4; i++) {
+					assert_int_equal(mem_load(&f, va + i * PAGE), round);
+					assert_int_equal(mem_fetch(&f, va + i * PAGE) & 0xff, round);
+				}
+				quire_coherence_kernel_read(f.s.q, page);
+				for (unsigned i = 0; i < 4; i++)
+					assert_int_equal(sim_store(f.s.sim, quire_page_address(f.s.q, page + i), 1,
+								   round + 1u),
+							 0);
+				quire_coherence_kernel_wrote(f.s.q, page);
+			}
+			quire_page_put(f.s.q, page);
+			quire_file_put(file);
+			mem_end(&f);
+		}
+}
+
+/* Cycles of maintenance at a site, whatever the operation. */
+static uint64_t site_count(struct files *f, enum quire_site site)
+{
+	uint64_t count = 0;
+
+	for (unsigned op = 0; op < SIM_OP_COUNT; op++)
+		count += sim_account(f->s.sim, site, (enum sim_op)op)->count;
+	return count;
+}
+
+/* A file that is mapped and not touched, read: `mapping` flushes every page every time, `page` none. */
+static void test_mapped_and_not_touched(void **state)
+{
+	(void)state;
+	for (each_isa(isa))
+		for (unsigned n = 0; n < POLICIES; n++) {
+			struct quire_policy policy = policy_of(n);
+			struct quire_file *file;
+			struct files f;
+			uint64_t before;
+			bool flushes;
+
+			mem_start(&f, isa, &policy);
+			file = mem_file(&f, "file", 4);
+			(void)mem_map(&f, 4 * PAGE, R | W, SHARED, file, 0);
+			assert_int_equal(quire_read(file, 0, f.buffer, 4 * PAGE), 4 * PAGE);
+			before = site_count(&f, QUIRE_SITE_KERNEL_READ);
+			assert_int_equal(quire_read(file, 0, f.buffer, 4 * PAGE), 4 * PAGE);
+			flushes = site_count(&f, QUIRE_SITE_KERNEL_READ) > before;
+			assert_int_equal(flushes, isa != SIM_X86_64 && policies[n] != QUIRE_COHERENCE_PAGE);
+			quire_file_put(file);
+			mem_end(&f);
+		}
+}
+
+/* Nothing is deferred where another CPU could not reach the lines. */
+static void test_no_broadcast(void **state)
+{
+	struct sim_machine machine = simulated_machine(SIM_ARMV7);
+	struct quire_space *space;
+	struct quire_policy policy = policy_of(2);
+	struct simulated s;
+	struct quire_page *page;
+	int error;
+
+	(void)state;
+	machine.maintenance_broadcast = false;
+	simulated_start(&s, &machine, &policy);
+	if (!s.q->machine.traits.data_broadcast) {
+		space = quire_space_create(s.q, &error);
+		page = quire_page_alloc(s.q, 0);
+		quire_page_clear(s.q, page, 0, PAGE);
+		assert_true(quire_page_is(page, QUIRE_PAGE_DATA_CLEAN));
+		quire_page_put(s.q, page);
+		quire_space_destroy(space);
+	}
+	assert_false(s.q->machine.traits.data_broadcast);
+	simulated_end(&s);
+}
+
+/* BUGS 1: when the flag says clean, all has been done. */
+static void insn_flag_changes(struct simulated *s, enum quire_step step)
+{
+	struct quire_page **page = s->test;
+
+	/* The step comes before the change: the flag must not be there until lines were dropped. */
+	if (step == QUIRE_STEP_FLAG && *page && !sim_account(s->sim, QUIRE_SITE_USER_MAP_I, SIM_OP_BARRIER)->count)
+		assert_false(quire_page_is(*page, QUIRE_PAGE_INSN_CLEAN));
+}
+
+static void test_flag_after_maintenance(void **state)
+{
+	(void)state;
+	for (enum sim_isa isa = SIM_ARMV7; isa <= SIM_PARISC; isa++) {
+		struct quire_file *file;
+		struct quire_page *page;
+		struct files f;
+		uintptr_t va;
+
+		mem_start(&f, isa, NULL);
+		file = mem_file(&f, "file", 1);
+		page = quire_cache_find(file, 0);
+		va = mem_map(&f, PAGE, R | X, SHARED, file, 0);
+		assert_false(quire_page_is(page, QUIRE_PAGE_INSN_CLEAN));
+		f.s.test = &page;
+		f.s.on_step = insn_flag_changes;
+		(void)mem_fetch(&f, va);
+		f.s.on_step = NULL;
+		assert_true(quire_page_is(page, QUIRE_PAGE_INSN_CLEAN));
+		quire_page_put(f.s.q, page);
+		quire_file_put(file);
+		mem_end(&f);
+	}
+}
+
+/* --- Anything, in any order ------------------------------------------------------------------------ */
+
+#define FILE_PAGES 3
+#define MAPS 4
+
+static uint32_t next_random(uint32_t *seed, uint32_t below)
+{
+	*seed = *seed * 1664525u + 1013904223u;
+	return (*seed >> 8) % below;
+}
+
+struct chaos {
+	struct files f;
+	struct quire_file *file;
+	uint32_t seed;
+	uintptr_t map[MAPS]; /* shared mappings, stores allowed by the even ones, fetches by those from 2 on */
+	uint8_t model[FILE_PAGES * PAGE];
+};
+
+static unsigned map_prot(unsigned n)
+{
+	return R | (n & 1 ? 0 : W) | (n & 2 ? X : 0);
+}
+
+static void toggle_map(struct chaos *c, unsigned n)
+{
+	if (c->map[n]) {
+		assert_int_equal(quire_munmap(c->f.space, c->map[n], FILE_PAGES * PAGE), 0);
+		c->map[n] = 0;
+		return;
+	}
+	/* Any colour. */
+	c->map[n] = mem_map_at(&c->f, 0x1000000 * (n + 1) + next_random(&c->seed, 16) * PAGE, FILE_PAGES * PAGE, map_prot(n),
+			       SHARED, c->file, 0);
+}
+
+static void user_access(struct chaos *c, unsigned n)
+{
+	size_t at = next_random(&c->seed, FILE_PAGES) * PAGE + next_random(&c->seed, 4) * 32;
+	unsigned what = next_random(&c->seed, 3);
+
+	if (!c->map[n])
+		return;
+	if (what == 0 && (map_prot(n) & W)) {
+		c->model[at] = (uint8_t)next_random(&c->seed, 256);
+		mem_store(&c->f, c->map[n] + at, c->model[at]);
+	} else if (what == 1 && (map_prot(n) & X)) {
+		assert_int_equal(mem_fetch(&c->f, c->map[n] + at) & 0xff, c->model[at]);
+	} else {
+		assert_int_equal(mem_load(&c->f, c->map[n] + at), c->model[at]);
+	}
+}
+
+static void call(struct chaos *c)
+{
+	size_t at = next_random(&c->seed, FILE_PAGES) * PAGE + next_random(&c->seed, 4) * 32;
+	size_t bytes = 1 + next_random(&c->seed, 100);
+	static uint8_t data[FILE_PAGES * PAGE];
+
+	switch (next_random(&c->seed, 5)) {
+	case 0:
+		for (size_t n = 0; n < bytes; n++)
+			c->model[at + n] = (uint8_t)next_random(&c->seed, 256);
+		assert_int_equal(files_write(&c->f, c->file, at, c->model + at, bytes), bytes);
+		break;
+	case 1:
+		assert_int_equal(files_read(&c->f, c->file, at, data, bytes), bytes);
+		assert_memory_equal(data, c->model + at, bytes);
+		break;
+	case 2:
+		if (c->map[0])
+			assert_int_equal(quire_msync(c->f.space, c->map[0], FILE_PAGES * PAGE, QUIRE_MS_SYNC), 0);
+		break;
+	case 3:
+		assert_int_equal(quire_punch(c->file, at, bytes), 0);
+		memset(c->model + at, 0, bytes);
+		break;
+	case 4:
+		quire_reclaim(c->f.s.q, 2);
+		break;
+	}
+}
+
+static void chaos_run(struct chaos *c, unsigned steps)
+{
+	for (unsigned n = 0; n < steps; n++) {
+		unsigned what = next_random(&c->seed, 20);
+
+		if (next_random(&c->seed, 4) == 0)
+			mem_cpu(&c->f, next_random(&c->seed, 2), c->f.space);
+		if (what == 0)
+			toggle_map(c, next_random(&c->seed, MAPS));
+		else if (what < 14)
+			user_access(c, next_random(&c->seed, MAPS));
+		else
+			call(c);
+	}
+	mem_cpu(&c->f, 0, c->f.space);
+}
+
+static void test_chaos(void **state)
+{
+	static struct chaos c;
+
+	(void)state;
+	for (each_isa(isa))
+		for (unsigned n = 0; n < POLICIES; n++)
+			for (uint32_t seed = 1; seed <= 6; seed++) {
+				struct quire_policy policy = policy_of(n);
+
+				memset(&c, 0, sizeof(c));
+				policy.file_times = seed & 1 ? QUIRE_FILE_TIMES_SUBTREE : QUIRE_FILE_TIMES_FAULT;
+				mem_start(&c.f, isa, &policy);
+				c.file = mem_file(&c.f, "file", 0);
+				assert_int_equal(quire_truncate(c.file, FILE_PAGES * PAGE), 0);
+				c.seed = seed;
+				chaos_run(&c, 600);
+				quire_file_put(c.file);
+				mem_end(&c.f);
+			}
+}
+
+/* --- Each operation is needed ------------------------------------------------------------------------- */
+
+/* What happens in all of the tests above in short: enough that each site counts. */
+static void everything(struct files *f)
+{
+	struct quire_file *file = mem_file(f, "everything", 3);
+	struct quire_space *child;
+	uintptr_t a, b, anon;
+	uint64_t code;
+	uint8_t byte;
+
+	a = mem_map_at(f, 0x801000, 3 * PAGE, R | W, SHARED, file, 0);
+	for (unsigned i = 0; i < 3; i++) {
+		(void)mem_try_load(f, a + i * PAGE, &byte);
+		(void)mem_try_store(f, a + i * PAGE + 4, 1);
+		(void)files_read(f, file, i * PAGE, &byte, 1);
+		(void)files_write(f, file, i * PAGE + 4, "w", 1);
+		(void)mem_try_load(f, a + i * PAGE + 4, &byte);
+		(void)mem_try_store(f, a + i * PAGE + 64, 1);
+	}
+	b = mem_map_at(f, 0x906000, 3 * PAGE, R | X, SHARED, file, 0);
+	for (unsigned i = 0; i < 3; i++) {
+		(void)mem_try_load(f, b + i * PAGE + 64, &byte);
+		(void)sim_fetch(f->s.sim, b + i * PAGE + 64, &code);
+		(void)mem_try_store(f, a + i * PAGE + 64, 2);
+		(void)sim_fetch(f->s.sim, b + i * PAGE + 64, &code);
+	}
+	anon = mem_map_at(f, 0xa08000, 4 * PAGE, R | W | X, PRIVATE | ANON, NULL, 0);
+	for (unsigned i = 0; i < 8; i++) {
+		(void)mem_try_store(f, anon + i / 2 * PAGE, (uint8_t)(5 + i));
+		(void)sim_fetch(f->s.sim, anon + i / 2 * PAGE, &code);
+	}
+	assert_int_equal(quire_space_fork(f->space, &child), 0);
+	for (unsigned i = 0; i < 4; i++)
+		(void)mem_try_store(f, anon + i * PAGE + 64, 6);
+	mem_cpu(f, 0, child);
+	for (unsigned i = 0; i < 4; i++)
+		(void)mem_try_load(f, anon + i * PAGE + 64, &byte);
+	mem_cpu(f, 0, f->space);
+	quire_space_destroy(child);
+	assert_int_equal(quire_munmap(f->space, a, 3 * PAGE), 0);
+	assert_int_equal(quire_munmap(f->space, b, 3 * PAGE), 0);
+	assert_int_equal(quire_munmap(f->space, anon, 4 * PAGE), 0);
+	(void)files_read(f, file, 4, &byte, 1);
+	quire_file_put(file);
+}
+
+static void assert_needed(enum sim_isa isa, enum quire_site site)
+{
+	struct files f;
+
+	mem_start(&f, isa, NULL);
+	everything(&f);
+	assert_int_equal(sim_violations(f.s.sim), 0);
+	f.s.drop = site;
+	assert_int_equal(quire_fs_unlink(f.fs, "everything"), 0);
+	everything(&f);
+	f.s.drop = QUIRE_SITE_COUNT;
+	if (!sim_violations(f.s.sim))
+		fprintf(stderr, "nothing was missed without %s\n", quire_site_name(site));
+	assert_true(sim_violations(f.s.sim) > 0);
+	mem_leave(&f);
+	quire_space_destroy(f.space);
+	assert_int_equal(quire_fs_unmount(f.fs), 0);
+	simulated_end(&f.s);
+}
+
+static void test_each_is_needed(void **state)
+{
+	(void)state;
+	assert_needed(SIM_ARMV7, QUIRE_SITE_USER_MAP_D);
+	assert_needed(SIM_ARMV7, QUIRE_SITE_USER_MAP_I);
+	assert_needed(SIM_PARISC, QUIRE_SITE_KERNEL_WROTE);
+	assert_needed(SIM_PARISC, QUIRE_SITE_KERNEL_READ);
+	assert_needed(SIM_PARISC, QUIRE_SITE_USER_MAP_D);
+	assert_needed(SIM_PARISC, QUIRE_SITE_USER_MAP_I);
+	assert_needed(SIM_PARISC, QUIRE_SITE_UNMAP_RANGE_D);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_mapped_page),
+		cmocka_unit_test(test_debugger),
+		cmocka_unit_test(test_foreign_pages),
+		cmocka_unit_test(test_folio),
+		cmocka_unit_test(test_mapped_and_not_touched),
+		cmocka_unit_test(test_no_broadcast),
+		cmocka_unit_test(test_flag_after_maintenance),
+		cmocka_unit_test(test_chaos),
+		cmocka_unit_test(test_each_is_needed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -137,6 +137,8 @@ static void gather_statement(struct check *check, const struct lab_statement *s)
 		add_name(&check->variables, s->values[1].text, 1);
 	if (s->rule->kind == LAB_DO_TIME || s->rule->kind == LAB_DO_MEASURE)
 		add_name(&check->measured, s->values[0].text, 1);
+	for (size_t i = 0; s->rule->kind == LAB_DO_ALIAS_TEST && lab_alias_measures[i]; i++)
+		add_name(&check->measured, lab_alias_measures[i], 1);
 }
 
 static void gather(struct check *check, const struct lab_statement *s)
@@ -160,6 +162,15 @@ static bool once(struct check *check, const struct lab_statement *s, const char 
 	return true;
 }
 
+/* NULL: none, or no statement. */
+static const struct lab_pair *find_pair(const struct lab_statement *s, const char *key)
+{
+	for (size_t i = 0; s && i < s->pair_count; i++)
+		if (strcmp(s->pairs[i].key, key) == 0)
+			return &s->pairs[i];
+	return NULL;
+}
+
 static void add_variant(struct check *check, const struct lab_statement *s)
 {
 	struct lab_script *script = check->script;
@@ -177,7 +188,8 @@ static void add_variant(struct check *check, const struct lab_statement *s)
 		}
 	script->variants =
 		lab_grow(script->variants, (script->variant_count + 1) * sizeof(*script->variants));
-	script->variants[script->variant_count++] = (struct lab_script_variant){label, s};
+	script->variants[script->variant_count++] =
+		(struct lab_script_variant){label, s, find_pair(s, "machine")};
 }
 
 static void check_headers(struct check *check)
@@ -196,6 +208,12 @@ static void check_headers(struct check *check)
 		case LAB_DO_MACHINE:
 			once(check, s, &script->machine, s->values[0].text);
 			script->machine_at = s;
+			break;
+		case LAB_DO_BARE:
+			script->bare = true;
+			break;
+		case LAB_DO_BY_NAME:
+			script->by_name = true;
 			break;
 		case LAB_DO_QUESTION:
 			once(check, s, &script->question, s->values[0].text);
@@ -240,11 +258,16 @@ static void check_variant_pair(struct check *check, const struct lab_pair *pair)
 {
 	static const char *const keys[] = {"coherence",   "pte_clean",  "flush_range",
 					   "tmpfs_clear", "file_times", "fault_around",
-					   "machine.cpus"};
+					   "machine.cpus", "machine"};
 	const char *nearest;
 
-	if (lab_key_is_figure(pair->key))
+	if (lab_key_is_figure(pair->key) || strcmp(pair->key, "machine") == 0)
 		return;
+	if (lab_key_is_policy(pair->key) && check->script->bare) {
+		error(check, pair->place, "'%s' is a question to Quire, and a script with 'bare' boots none",
+		      pair->key);
+		return;
+	}
 	if (lab_key_is_policy(pair->key)) {
 		check_policy_pair(check, pair);
 	} else if (find_name(&check->used, pair->key)) {
@@ -254,7 +277,7 @@ static void check_variant_pair(struct check *check, const struct lab_pair *pair)
 		if (!nearest)
 			nearest = near_name(&check->used, pair->key, 1);
 		error(check, pair->place,
-		      "'%s' is no policy question, no SECTION.KEY of the machine and no variable "
+		      "'%s' is no policy question, no machine or SECTION.KEY of it and no variable "
 		      "that the "
 		      "script uses%s%s%s",
 		      pair->key, nearest ? ", did you mean '" : "", nearest ? nearest : "",
@@ -378,6 +401,8 @@ static void check_call(struct check *check, const struct lab_expression *e)
 	const char *nearest;
 	size_t count = 0;
 
+	if (check->script->bare && lab_function_needs_quire(e->name))
+		error(check, e->place, "%s asks Quire, and a script with 'bare' boots none", e->name);
 	if (lab_is_function(e->name) || find_name(&check->measured, e->name) ||
 	    strchr(e->name, '$'))
 		return;
@@ -413,10 +438,27 @@ static void check_new_variable(struct check *check, const struct lab_value *valu
 		      "'%s' is no name of a variable, expected letters, digits and _", value->text);
 }
 
+/* Statements that run without a memory manager. */
+static bool is_bare_statement(enum lab_statement_kind kind)
+{
+	static const enum lab_statement_kind kinds[] = {
+		LAB_DO_TITLE,   LAB_DO_SOURCE,  LAB_DO_MACHINE, LAB_DO_BARE,    LAB_DO_BY_NAME,
+		LAB_DO_VARIANT, LAB_DO_PUBLISH, LAB_DO_SET,     LAB_DO_MEASURE, LAB_DO_EXPECT,
+		LAB_DO_ROUTINE, LAB_DO_CALL,    LAB_DO_REPEAT,  LAB_DO_GROUP,   LAB_DO_ALIAS_TEST,
+	};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (kinds[i] == kind)
+			return true;
+	return false;
+}
+
 static void check_statement(struct check *check, const struct lab_statement *s)
 {
 	const struct lab_argument *a = s->rule->arguments;
 
+	if (check->script->bare && !is_bare_statement(s->rule->kind))
+		error(check, s->place, "'%s' needs Quire, and a script with 'bare' boots none", s->rule->word);
 	check_labels(check, &s->in);
 	check_pairs(check, s);
 	for (size_t i = 0; a[i].type; i++) {

@@ -119,6 +119,7 @@ bool lab_do_exec(struct lab_run *run, const struct lab_statement *s)
 	if (!process)
 		return false;
 	lab_world_syscall(run->world);
+	sim_charge(run->world->sim, run->machine->sim.cost.exec);
 	space = quire_space_create(run->world->quire, &error);
 	if (!space)
 		return lab_call_result(run, s, -QUIRE_ENOMEM, "exec");

@@ -258,6 +258,15 @@ bool lab_do_syscall(struct lab_run *run, const struct lab_statement *s)
 	return true;
 }
 
+/* What a program does beyond the memory it touches, at the price of the machine file; a shell is the only kind. */
+bool lab_do_work(struct lab_run *run, const struct lab_statement *s)
+{
+	if (lab_word(run, s, "KIND", -1) < 0)
+		return false;
+	sim_charge(run->world->sim, run->machine->sim.cost.shell);
+	return true;
+}
+
 /* --- What a run counted --------------------------------------------------------------- */
 
 static int by_cycles(const void *a, const void *b)
@@ -322,5 +331,7 @@ void lab_gather(struct lab_run *run)
 	sim_switch(sim, here);
 	result->cycles = ticks / SIM_TICKS_A_CYCLE;
 	sim_counts(sim, &result->counts);
-	quire_thresholds(run->world->quire, &result->thresholds);
+	result->thresholds = (struct quire_thresholds){SIZE_MAX, SIZE_MAX, SIZE_MAX, 0, 0};
+	if (run->world->quire)
+		quire_thresholds(run->world->quire, &result->thresholds);
 }

@@ -12,6 +12,7 @@ struct transfer {
 	struct lab_file *file;
 	struct lab_map *buffer;
 	uint64_t at, bytes, chunk;
+	uint64_t skip; /* into the buffer */
 	bool fresh;
 };
 
@@ -40,12 +41,23 @@ static bool check_chunk(struct lab_run *run, const struct lab_statement *s,
 {
 	const struct lab_value *value = lab_argument(s, "chunk");
 
-	if (t->chunk > 0 && t->chunk <= t->buffer->bytes)
+	if (t->chunk > 0 && t->chunk <= t->buffer->bytes - t->skip)
 		return true;
 	return lab_raise(run, value ? value->place : s->place, 0,
 			 "chunk=%llu, expected 1 to the %llu bytes of %s",
-			 (unsigned long long)t->chunk, (unsigned long long)t->buffer->bytes,
-			 t->buffer->name);
+			 (unsigned long long)t->chunk,
+			 (unsigned long long)(t->buffer->bytes - t->skip), t->buffer->name);
+}
+
+static bool find_skip(struct lab_run *run, const struct lab_statement *s, struct transfer *t)
+{
+	if (!lab_whole(run, s, "skip", &t->skip))
+		return false;
+	if (t->skip < t->buffer->bytes || !lab_argument(s, "skip"))
+		return true;
+	return lab_raise(run, lab_argument(s, "skip")->place, 0,
+			 "skip=%llu, but %s has %llu bytes", (unsigned long long)t->skip,
+			 t->buffer->name, (unsigned long long)t->buffer->bytes);
 }
 
 static bool prepare(struct lab_run *run, const struct lab_statement *s, const char *key,
@@ -53,9 +65,9 @@ static bool prepare(struct lab_run *run, const struct lab_statement *s, const ch
 {
 	*t = (struct transfer){.file = lab_file_argument(run, s, "FILE")};
 	t->buffer = t->file ? find_buffer(run, s, key) : NULL;
-	if (!t->buffer || !lab_whole(run, s, "at", &t->at))
+	if (!t->buffer || !lab_whole(run, s, "at", &t->at) || !find_skip(run, s, t))
 		return false;
-	t->chunk = t->buffer->bytes;
+	t->chunk = t->buffer->bytes - t->skip;
 	return lab_whole(run, s, "chunk", &t->chunk) && check_chunk(run, s, t);
 }
 
@@ -71,15 +83,15 @@ static void verify_read(struct lab_run *run, const struct lab_statement *s,
 		size_t piece =
 			bytes - done < LAB_PIECE_BYTES ? (size_t)(bytes - done) : LAB_PIECE_BYTES;
 
-		if (sim_peek(run->world->sim, t->buffer->va + (uintptr_t)done, run->bytes, piece) ==
-		    0)
+		if (sim_peek(run->world->sim, t->buffer->va + (uintptr_t)(t->skip + done), run->bytes,
+			     piece) == 0)
 			lab_verify(run, s, t->file->content, at + done, run->bytes, piece,
 				   UINT64_MAX, what);
 		done += piece;
 	}
 	if (t->buffer->content != t->file->content)
-		lab_content_copy(t->buffer->content, t->buffer->content_at, t->file->content, at,
-				 bytes);
+		lab_content_copy(t->buffer->content, t->buffer->content_at + t->skip,
+				 t->file->content, at, bytes);
 }
 
 bool lab_do_read(struct lab_run *run, const struct lab_statement *s)
@@ -96,7 +108,8 @@ bool lab_do_read(struct lab_run *run, const struct lab_statement *s)
 		uint64_t piece = t.bytes - done < t.chunk ? t.bytes - done : t.chunk;
 		int64_t result;
 
-		result = quire_read(t.file->file, t.at + done, t.buffer->va, (size_t)piece);
+		result = quire_read(t.file->file, t.at + done, t.buffer->va + (uintptr_t)t.skip,
+				    (size_t)piece);
 		run->done_bytes = done + (result > 0 ? (uint64_t)result : 0);
 		if (!lab_call_result(run, s, result, "read"))
 			return false;
@@ -116,16 +129,41 @@ static bool refill(struct lab_run *run, const struct lab_statement *s, const str
 {
 	uint64_t done = 0;
 
-	lab_content_random(t->buffer->content, t->buffer->content_at, bytes, ++run->keys);
+	lab_content_random(t->buffer->content, t->buffer->content_at + t->skip, bytes, ++run->keys);
 	while (done < bytes) {
 		size_t piece =
 			bytes - done < LAB_PIECE_BYTES ? (size_t)(bytes - done) : LAB_PIECE_BYTES;
 
-		lab_content_read(t->buffer->content, t->buffer->content_at + done, run->bytes,
-				 piece);
-		if (sim_write(run->world->sim, t->buffer->va + (uintptr_t)done, run->bytes, piece))
+		lab_content_read(t->buffer->content, t->buffer->content_at + t->skip + done,
+				 run->bytes, piece);
+		if (sim_write(run->world->sim, t->buffer->va + (uintptr_t)(t->skip + done),
+			      run->bytes, piece))
 			return lab_call_result(run, s, -QUIRE_SIGSEGV, "filling the buffer");
 		done += piece;
+	}
+	return true;
+}
+
+/* One piece as programs write it: after a short result they go on with what is left of it. */
+static bool write_piece(struct lab_run *run, const struct lab_statement *s,
+			const struct transfer *t, uint64_t at, uint64_t piece)
+{
+	uint64_t done = 0;
+
+	while (done < piece) {
+		uint64_t from = t->skip + done;
+		int64_t result = quire_write(t->file->file, at + done,
+					     t->buffer->va + (uintptr_t)from,
+					     (size_t)(piece - done));
+
+		if (result > 0) {
+			lab_content_copy(t->file->content, at + done, t->buffer->content,
+					 t->buffer->content_at + from, (uint64_t)result);
+			run->done_bytes += (uint64_t)result;
+			done += (uint64_t)result;
+		} else if (!lab_call_result(run, s, result ? result : -QUIRE_EIO, "write")) {
+			return false;
+		}
 	}
 	return true;
 }
@@ -137,23 +175,19 @@ bool lab_do_write(struct lab_run *run, const struct lab_statement *s)
 
 	if (!prepare(run, s, "from", &t))
 		return false;
-	t.bytes = t.buffer->bytes;
+	t.bytes = t.buffer->bytes - t.skip;
 	t.fresh = lab_flag(s, "fresh");
 	if (!lab_whole(run, s, "size", &t.bytes))
 		return false;
+	run->done_bytes = 0;
 	while (done < t.bytes) {
 		uint64_t piece = t.bytes - done < t.chunk ? t.bytes - done : t.chunk;
-		int64_t result;
 
 		if (t.fresh && !refill(run, s, &t, piece))
 			return false;
-		result = quire_write(t.file->file, t.at + done, t.buffer->va, (size_t)piece);
-		run->done_bytes = done + (result > 0 ? (uint64_t)result : 0);
-		if (!lab_call_result(run, s, result == 0 ? -QUIRE_EIO : result, "write"))
+		if (!write_piece(run, s, &t, t.at + done, piece))
 			return false;
-		lab_content_copy(t.file->content, t.at + done, t.buffer->content,
-				 t.buffer->content_at, (uint64_t)result);
-		done += (uint64_t)result;
+		done += piece;
 		if (!lab_go_on(run, s, (double)done / (double)t.bytes))
 			return false;
 	}

@@ -39,7 +39,7 @@
 			NULL, meaning                                                              \
 	}
 
-static const char *const isa_words[] = {"armv7", "parisc", "x86_64", NULL};
+static const char *const isa_words[] = {"armv7", "parisc", "x86_64", "bare", NULL};
 static const char *const index_words[] = {"pipt", "vipt", "vivt", NULL};
 static const char *const replace_words[] = {"round-robin", "random", "lru", NULL};
 static const char *const level_words[] = {"l1", "l2", "memory", NULL};
@@ -61,7 +61,7 @@ static const char *const level_words[] = {"l1", "l2", "memory", NULL};
 		"a store of a whole line that misses reads it first")
 
 const struct figure_key figure_keys[] = {
-	WORD("machine", "isa", isa, isa_words, true, "instruction set: which arch/ boots"),
+	WORD("machine", "isa", isa, isa_words, true, "instruction set: which arch/ boots; bare: none"),
 	COUNT("machine", "cpus", cpus, 1, 16, true, "CPUs"),
 	{ "machine", "clock", FIGURE_CLOCK, FIELD(clock_hz), 1000000, 10000000000u, true, NULL,
 		"clock of every CPU" },
@@ -92,10 +92,12 @@ const struct figure_key figure_keys[] = {
 	BOOL("coherence", "dma", dma_coherent, true, "devices see and update the caches"),
 	SIZE("coherence", "colour", colour_bytes, 0, (uint64_t)1 << 30, false,
 		"architected alias boundary; 0: none"),
+	BOOL("coherence", "alias_check", alias_check, false,
+		"a miss in L1 D finds its line at other indexes (bare machines)"),
 	COUNT("coherence", "store_buffer", store_buffer, 0, 64, false,
 		"entries of a store buffer that forwards by virtual address; 0: exact"),
-	SIZE("coherence", "store_buffer_colour", store_buffer_bytes, 0, (uint64_t)1 << 30, false,
-		"it forwards only between addresses equal modulo this"),
+	SIZE("coherence", "store_buffer_colour", store_buffer_bytes, 0, (uint64_t)1 << 32, false,
+		"it forwards only between addresses equal modulo this; 4G: whole addresses"),
 	COST("l1_line", l1_line, 1000, true, "a line's worth of a copy or clear that hits L1"),
 	COST("l1_access", l1_access, 1000, true, "one load or store that hits L1"),
 	COST("fetch_line", fetch_line, 1000, true, "one line of instructions that hits"),
@@ -105,6 +107,8 @@ const struct figure_key figure_keys[] = {
 	COST("memory_read", memory_read, 100000, true,
 		"a line from memory, stall as the CPU sees it"),
 	COST("memory_write", memory_write, 100000, true, "a line to memory"),
+	COST("alias", alias, 100000, false,
+		"alias_check: more, for each line found at another index"),
 	COST("tlb_miss", tlb_miss, 100000, true, "a TLB miss beyond the accesses of its walk"),
 	COST("tlb_absent", tlb_absent, 100000, false,
 		"software fill: a cache operation without a translation, each"),
@@ -153,6 +157,8 @@ const struct figure_key figure_keys[] = {
 	STEP("entry-walk", ENTRY_WALK, "one table entry visited in a range walk"),
 	STEP("entry-protect", ENTRY_PROTECT, "one table entry write-protected, its page marked"),
 	STEP("table-protect", TABLE_PROTECT, "one upper entry write-protected"),
+	STEP("table-enter", TABLE_ENTER,
+		"the first entry of a table write-protected in a range walk"),
 	STEP("unmap-entry", UNMAP_ENTRY, "one table entry removed, its page dropped"),
 	STEP("space-create", SPACE_CREATE, "a space is made"),
 	STEP("space-destroy", SPACE_DESTROY, "a space ends"),
@@ -165,6 +171,10 @@ const struct figure_key figure_keys[] = {
 	STEP("flag", FLAG, "a page flag changes"),
 	{ "kernel", "copy-set-up", FIGURE_TICKS, FIELD(cost.copy_set_up), 0, 100000, false, NULL,
 		"each call of the kernel's copy or clear routine" },
+	{ "program", "exec", FIGURE_TICKS, FIELD(cost.exec), 0, 4000000, false, NULL,
+		"the kernel's work to load a program, beyond its pages" },
+	{ "program", "shell", FIGURE_TICKS, FIELD(cost.shell), 0, 4000000, false, NULL,
+		"a shell's own work from its start to its first fork" },
 };
 /* clang-format on */
 
@@ -173,7 +183,7 @@ const size_t figure_key_count = sizeof(figure_keys) / sizeof(figure_keys[0]);
 /* A step or a cost added to the simulator without a row here would silently cost nothing. */
 #define COSTS_BEFORE_STEPS (offsetof(struct sim_costs, step) / sizeof(uint32_t))
 _Static_assert(sizeof(figure_keys) / sizeof(figure_keys[0]) ==
-		       6 + 3 * 8 + 1 + 4 + 9 + COSTS_BEFORE_STEPS + QUIRE_STEP_COUNT + 1,
+		       6 + 3 * 8 + 1 + 4 + 10 + COSTS_BEFORE_STEPS + QUIRE_STEP_COUNT + 3,
 	       "every cost and every kernel step has one row in figure_keys");
 
 const struct figure_key *figure_find(const char *section, const char *key)

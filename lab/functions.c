@@ -81,6 +81,18 @@ static struct lab_number cpus(const struct arguments *a)
 	return plain(a->run->machine->sim.cpus);
 }
 
+/* Measures that are not what was published for them. */
+static struct lab_number differences(const struct arguments *a)
+{
+	const struct lab_variant *result = a->run->result;
+	double count = 0;
+
+	for (size_t i = 0; i < result->measure_count; i++)
+		count += result->measures[i].has_published &&
+			 result->measures[i].model != result->measures[i].published;
+	return plain(count);
+}
+
 static struct lab_number done(const struct arguments *a)
 {
 	return size((double)a->run->done_bytes);
@@ -180,6 +192,7 @@ static struct lab_number cycles(const struct arguments *a)
 	X("cached", NONE, cached_pages)                                         \
 	X("tables", NONE, table_pages)                                          \
 	X("cpus", NONE, cpus)                                                   \
+	X("differences", NONE, differences)                                     \
 	X("done", NONE, done)                                                   \
 	X("now", NONE, now)                                                     \
 	X("mtime", FILE, mtime)                                                 \
@@ -218,6 +231,16 @@ static const struct function *find(const char *name)
 bool lab_is_function(const char *name)
 {
 	return find(name) != NULL;
+}
+
+bool lab_function_needs_quire(const char *name)
+{
+	static const char *const asking[] = {"entries", "faults", "free", "cached", "tables", "threshold"};
+
+	for (size_t i = 0; i < sizeof(asking) / sizeof(asking[0]); i++)
+		if (strcmp(asking[i], name) == 0)
+			return true;
+	return false;
 }
 
 /* --- Calls ---------------------------------------------------------------------------- */

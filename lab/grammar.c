@@ -7,6 +7,7 @@
 
 #include "lab/script.h"
 
+static const char *const kinds_of_work[] = {"shell", NULL};
 static const char *const kinds_of_mount[] = {"disk", "tmpfs", "ramfs", NULL};
 static const char *const fills[] = {"random", "zero", "none", NULL};
 static const char *const buffer_fills[] = {"random", "zero", NULL};
@@ -16,6 +17,7 @@ static const char *const map_flags[] = {"shared", "private", "anonymous", "locke
 					"rx",     "rwx",     NULL};
 static const char *const protections[] = {"none", "r", "w", "rw", "x", "rx", "rwx", NULL};
 static const char *const msync_flags[] = {"async", "sync", "invalidate", NULL};
+static const char *const alias_flags[] = {"uncached", NULL};
 static const char *const orders[] = {"ascending", "descending", "random", NULL};
 static const char *const units[] = {"ns", "us", "ms", "s", NULL};
 
@@ -43,12 +45,14 @@ static const struct lab_rule rules[] = {
 	{RULE(SOURCE, "source", "source TEXT"), .header = true, .tail = LAB_TAIL_TEXT},
 	{RULE(MACHINE, "machine", "machine NAME"), .header = true,
 	 .arguments = {PLACE(TEXT, "NAME")}},
+	{RULE(BARE, "bare", "bare"), .header = true},
+	{RULE(BY_NAME, "by-name", "by-name"), .header = true},
 	{RULE(QUESTION, "question", "question POLICY"), .header = true,
 	 .arguments = {PLACE(TEXT, "POLICY")}},
 	{RULE(POLICY, "policy", "policy QUESTION=ANSWER ..."), .header = true,
 	 .tail = LAB_TAIL_PAIRS},
 	{RULE(VARIANT, "variant",
-	      "variant LABEL [QUESTION=ANSWER|VARIABLE=VALUE|SECTION.KEY=VALUE ...]"),
+	      "variant LABEL [machine=NAME|QUESTION=ANSWER|VARIABLE=VALUE|SECTION.KEY=VALUE ...]"),
 	 .header = true, .tail = LAB_TAIL_PAIRS, .arguments = {PLACE(TEXT, "LABEL")}},
 	{RULE(PUBLISH, "publish", "publish NAME UNIT LABEL=FIGURE ..."), .header = true,
 	 .tail = LAB_TAIL_PAIRS, .arguments = {PLACE(TEXT, "NAME"), PLACE(TEXT, "UNIT")}},
@@ -71,14 +75,14 @@ static const struct lab_rule rules[] = {
 	{RULE(BUFFER, "buffer", "buffer NAME size=BYTES [fill=random|zero]"),
 	 .arguments = {NEW("NAME", LAB_MAP), NEED_KEY(BYTES, "size"),
 		       KEY_WORD("fill", buffer_fills)}},
-	{RULE(READ, "read", "read FILE [at=BYTES] [size=BYTES] [chunk=BYTES] [into=MAP]"),
+	{RULE(READ, "read", "read FILE [at=BYTES] [size=BYTES] [chunk=BYTES] [into=MAP] [skip=BYTES]"),
 	 .arguments = {OBJECT("FILE", LAB_FILE), RANGE, KEY(BYTES, "chunk"),
-		       KEY_OBJECT("into", LAB_MAP)}},
+		       KEY_OBJECT("into", LAB_MAP), KEY(BYTES, "skip")}},
 	{RULE(WRITE, "write",
-	      "write FILE [at=BYTES] [size=BYTES] [chunk=BYTES] [from=MAP] [fresh]"),
+	      "write FILE [at=BYTES] [size=BYTES] [chunk=BYTES] [from=MAP] [skip=BYTES] [fresh]"),
 	 .flags = write_flags,
 	 .arguments = {OBJECT("FILE", LAB_FILE), RANGE, KEY(BYTES, "chunk"),
-		       KEY_OBJECT("from", LAB_MAP)}},
+		       KEY_OBJECT("from", LAB_MAP), KEY(BYTES, "skip")}},
 	{RULE(MAP, "map",
 	      "map NAME [FILE] shared|private [anonymous] [r|rw|rx|rwx|none] [locked] [readonly] "
 	      "[at=BYTES] [size=BYTES] [address=BYTES]"),
@@ -126,6 +130,10 @@ static const struct lab_rule rules[] = {
 	 .arguments = {PLACE(TEXT, "STEP"), OBJECT("FILE", LAB_FILE), KEY(SECONDS, "mtime"),
 		       KEY(SECONDS, "ctime"), KEY(SECONDS, "atime"), KEY(LABELS, "match")}},
 	{RULE(SYSCALL, "syscall", "syscall [count=NUMBER]"), .arguments = {KEY(COUNT, "count")}},
+	{RULE(WORK, "work", "work shell"), .arguments = {WORD("KIND", kinds_of_work)}},
+	{RULE(ALIAS_TEST, "alias-test", "alias-test [from=BYTES] [to=BYTES] [passes=NUMBER] [uncached]"),
+	 .flags = alias_flags,
+	 .arguments = {KEY(BYTES, "from"), KEY(BYTES, "to"), KEY(COUNT, "passes")}},
 	{RULE(REPEAT, "repeat", "repeat NUMBER [as=VARIABLE] {"), .block = true,
 	 .arguments = {PLACE(COUNT, "NUMBER"), KEY(TEXT, "as")}},
 	{RULE(TIME, "time", "time NAME [ns|us|ms|s] {"), .block = true, .flags = units,

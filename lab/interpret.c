@@ -193,6 +193,8 @@ static lab_do *const statements[LAB_DO_COUNT] = {
 	[LAB_DO_TITLE] = do_nothing,
 	[LAB_DO_SOURCE] = do_nothing,
 	[LAB_DO_MACHINE] = do_nothing,
+	[LAB_DO_BARE] = do_nothing,
+	[LAB_DO_BY_NAME] = do_nothing,
 	[LAB_DO_QUESTION] = do_nothing,
 	[LAB_DO_POLICY] = do_nothing,
 	[LAB_DO_VARIANT] = do_nothing,
@@ -232,6 +234,8 @@ static lab_do *const statements[LAB_DO_COUNT] = {
 	[LAB_DO_EPOCH] = lab_do_epoch,
 	[LAB_DO_TIMES] = lab_do_times,
 	[LAB_DO_SYSCALL] = lab_do_syscall,
+	[LAB_DO_WORK] = lab_do_work,
+	[LAB_DO_ALIAS_TEST] = lab_do_alias_test,
 	[LAB_DO_REPEAT] = do_repeat,
 	[LAB_DO_TIME] = do_time,
 	[LAB_DO_MEASURE] = lab_do_measure,
@@ -271,7 +275,7 @@ static void set_variables(struct lab_run *run)
 	const struct lab_statement *s = run->variant->statement;
 
 	for (size_t i = 0; s && i < s->pair_count; i++)
-		if (!lab_key_is_policy(s->pairs[i].key) && !lab_key_is_figure(s->pairs[i].key))
+		if (lab_key_is_variable(s->pairs[i].key))
 			lab_set_text(run, s->pairs[i].key, s->pairs[i].value);
 }
 

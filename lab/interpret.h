@@ -11,6 +11,7 @@
  *   do_maps.c          buffer, map, unmap, protect, msync
  *   do_access.c        load, store, execute, and the debugger's
  *   do_results.c       measure, expect, times
+ *   do_alias.c         the alias test
  *   functions.c        functions of expressions
  *
  * A statement's function returns true to go on. False: an error was raised (lab_raise), or the run
@@ -198,7 +199,8 @@ lab_do lab_do_mount, lab_do_unmount, lab_do_file, lab_do_close, lab_do_unlink, l
 lab_do lab_do_punch, lab_do_fsync, lab_do_sync, lab_do_reclaim, lab_do_read, lab_do_write;
 lab_do lab_do_buffer, lab_do_map, lab_do_unmap, lab_do_protect, lab_do_msync;
 lab_do lab_do_load, lab_do_store, lab_do_execute, lab_do_debug_load, lab_do_debug_store;
-lab_do lab_do_sleep, lab_do_epoch, lab_do_times, lab_do_syscall, lab_do_measure, lab_do_expect;
+lab_do lab_do_sleep, lab_do_epoch, lab_do_times, lab_do_syscall, lab_do_work, lab_do_measure, lab_do_expect;
+lab_do lab_do_alias_test;
 
 /* A number with a unit becomes a measure of the variant. */
 bool lab_add_measure(struct lab_run *run, const struct lab_statement *s, const char *name,

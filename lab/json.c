@@ -179,9 +179,10 @@ static json_t *variant_json(const struct lab_experiment *experiment,
 			    const struct lab_variant *variant)
 {
 	return json_pack(
-		"{s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-		"policy", text(variant->policy), "label", text(variant->label), "policies",
-		policies_json(&variant->policies), "done", variant->done, "measures",
+		"{s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+		"policy", text(variant->policy), "label", text(variant->label), "machine",
+		text(variant->machine ? variant->machine : experiment->machine), "policies",
+		experiment->bare ? json_null() : policies_json(&variant->policies), "done", variant->done, "measures",
 		ARRAY(variant->measures, variant->measure_count, measure_json), "violations",
 		count(variant->violation_count), "violation_reports",
 		violations_json(experiment, variant), "failures",

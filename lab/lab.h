@@ -90,10 +90,11 @@ struct lab_script *lab_script_load(FILE *errors, const char *path);
 void lab_script_free(struct lab_script *script);
 const char *lab_script_machine(const struct lab_script *script); /* the name it asks for; NULL: none */
 size_t lab_script_variants(const struct lab_script *script);     /* at least 1 */
+bool lab_script_by_name(const struct lab_script *script);        /* runs only when it is named */
 
 struct lab_options {
 	bool full;                    /* published sizes */
-	const char *machine;          /* --machine; NULL: the script's */
+	const char *machine;          /* --machine; NULL: the script's. Of variants that name theirs, it chooses */
 	struct lab_assignment {
 		char *key, *value;
 	} *policies;                  /* --policy, in order; win over the script's */
@@ -109,6 +110,9 @@ struct lab_progress {
 	void (*update)(void *context, const char *experiment, const char *label, unsigned percent);
 	volatile const int *stop; /* set asynchronously (Ctrl-C): variants end at the next statement */
 };
+
+/* Can every variant run on its machine, with the figures set? False after error messages. lab_run checks it again. */
+bool lab_run_check(FILE *errors, const struct lab_script *script, const struct lab_options *options);
 
 /*
  * Runs every variant of the script. NULL after error messages (bad input: exit status 2). A variant that met a

@@ -483,6 +483,9 @@ static struct contradiction check_rest(const struct sim_machine *sim)
 	if (sim->tlb.tagged != (sim->asid_bits > 0))
 		return (struct contradiction){"tlb", "tagged",
 					      "`tagged = yes` goes with `asid_bits` above 0"};
+	if (sim->alias_check && (sim->isa != SIM_BARE || sim->l1d.index != SIM_VIPT))
+		return (struct contradiction){"coherence", "alias_check",
+					      "it is modelled for vipt data caches of bare machines"};
 	if (sim->colour_bytes &&
 	    (!power_of_two(sim->colour_bytes) || sim->colour_bytes < QUIRE_PAGE_BYTES))
 		return (struct contradiction){
@@ -504,12 +507,29 @@ static struct contradiction check_machine(const struct sim_machine *sim)
 
 /* --- Whole files --- */
 
+/*
+ * A machine without architecture code runs the alias test, on one CPU and without a kernel: what it costs to maintain
+ * caches, and how other CPUs, devices and walkers see them, is not asked.
+ */
+static bool is_needed(const struct lab_machine *machine, const struct figure_key *key)
+{
+	static const char *const needed_bare[] = {"l1_access", "memory_read", "memory_write"};
+
+	if (!key->required || machine->sim.isa != SIM_BARE)
+		return key->required;
+	for (size_t i = 0; strcmp(key->section, "cost") == 0 && i < 3; i++)
+		if (strcmp(key->key, needed_bare[i]) == 0)
+			return true;
+	return strcmp(key->section, "cost") != 0 && strcmp(key->section, "coherence") != 0 &&
+	       strcmp(key->key, "kernel_text") != 0 && strcmp(key->key, "tagged") != 0;
+}
+
 static void check_missing(struct reader *reader)
 {
 	for (size_t i = 0; i < figure_key_count; i++) {
 		const struct figure_key *key = &figure_keys[i];
 
-		if (!key->required || find_figure(reader->machine, key->section, key->key))
+		if (!is_needed(reader->machine, key) || find_figure(reader->machine, key->section, key->key))
 			continue;
 		lab_error_at(reader->errors, &reader->source, 0, 0,
 			     "[%s] has no `%s` (%s); where nothing is known: "

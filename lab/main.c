@@ -61,26 +61,8 @@ struct runs {
 	size_t script_count, experiment_count;
 };
 
-/* Are the machine and the figures set on it right? The run loads its own copy. */
-static bool check_machine(const struct lab_script *script, const struct lab_options *options)
-{
-	const char *name = options->machine ? options->machine : lab_script_machine(script);
-	struct lab_machine *machine;
-	bool good = true;
-
-	if (!name)
-		return true;
-	machine = lab_machine_load(stderr, name);
-	for (size_t i = 0; machine && good && i < options->figure_count; i++)
-		good = lab_machine_set(stderr, machine, options->figures[i].key,
-				       options->figures[i].value);
-	good = good && machine;
-	lab_machine_free(machine);
-	return good;
-}
-
-/* Loads every script and checks its machine. False after error messages. */
-static bool load_scripts(struct runs *runs, char *const *names, size_t count,
+/* Loads every script and checks its machines. `all`: leaves out those that run by name. False after error messages. */
+static bool load_scripts(struct runs *runs, char *const *names, size_t count, bool all,
 			 const struct lab_options *options)
 {
 	bool good = true;
@@ -94,9 +76,13 @@ static bool load_scripts(struct runs *runs, char *const *names, size_t count,
 	for (size_t i = 0; i < count; i++) {
 		struct lab_script *script = load_script(names[i]);
 
+		if (script && all && lab_script_by_name(script)) {
+			lab_script_free(script);
+			continue;
+		}
 		if (script)
 			runs->scripts[runs->script_count++] = script;
-		good = script && check_machine(script, options) && good;
+		good = script && lab_run_check(stderr, script, options) && good;
 	}
 	return good;
 }
@@ -187,7 +173,7 @@ static int command_run(const struct command_line *line)
 	if (line->argument_count == 0 && count == 0)
 		fprintf(stderr, "quire: no experiments in %s/experiments\n", lab_data_directory());
 	else if (load_scripts(&runs, count ? names : line->arguments,
-			      count ? count : line->argument_count, &line->run))
+			      count ? count : line->argument_count, count > 0, &line->run))
 		status = run_all(&runs, line);
 	free_runs(&runs);
 	data_names_free(names, count);

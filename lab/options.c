@@ -225,7 +225,7 @@ static const char description[] =
 	"says "
 	"which cache or TLB maintenance is missing, which is needless, and what each costs."
 	"\vCommands:\n"
-	"  run [EXPERIMENT|FILE]...  run experiments (all when none is named) or scripts\n"
+	"  run [EXPERIMENT|FILE]...  run experiments (when none is named, all but `by-name`) or scripts\n"
 	"  machines [NAME|FILE]      list the machines, or all figures of one with their sources\n"
 	"  bench [sim]               measure the speed of the simulator on this host\n"
 	"\n"

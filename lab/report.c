@@ -225,9 +225,10 @@ static void measure_row(struct table *table, const struct lab_variant *variants,
 	}
 }
 
+static const char *const measure_head[MEASURE_COLUMNS] = {"published", "model", "ratio", "basis"};
+
 static void measure_heads(struct table *table, size_t count)
 {
-	static const char *const heads[MEASURE_COLUMNS] = {"published", "model", "ratio", "basis"};
 	char(*row)[CELL_BYTES] = add_row(table);
 
 	if (!row)
@@ -235,7 +236,7 @@ static void measure_heads(struct table *table, size_t count)
 	cell(row[0], "measure");
 	cell(row[1], "unit");
 	for (size_t i = 0; i < count * MEASURE_COLUMNS; i++)
-		cell(row[2 + i], "%s", heads[i % MEASURE_COLUMNS]);
+		cell(row[2 + i], "%s", measure_head[i % MEASURE_COLUMNS]);
 }
 
 /* A line above the columns with each variant's label over its first column. */
@@ -291,6 +292,34 @@ static void report_notes(FILE *to, const struct lab_variant *variants, size_t co
 			fprintf(to, "  note: %s: %s\n", measure->name, measure->note);
 			last = measure->note;
 		}
+}
+
+/* Where each variant is another machine: a row a measure, and the notes by variant. */
+static void report_machines(FILE *to, const struct lab_variant *variants, size_t count)
+{
+	struct table table = {.columns = 3 + MEASURE_COLUMNS, .left = 3};
+	char(*row)[CELL_BYTES] = add_row(&table);
+
+	if (!row)
+		return;
+	cell(row[0], "variant");
+	cell(row[1], "measure");
+	cell(row[2], "unit");
+	for (size_t i = 0; i < MEASURE_COLUMNS; i++)
+		cell(row[3 + i], "%s", measure_head[i]);
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = 0; j < variants[i].measure_count && (row = add_row(&table)); j++) {
+			cell(row[0], "%s", j ? "" : variants[i].label);
+			cell(row[1], "%s", variants[i].measures[j].name);
+			cell(row[2], "%s", variants[i].measures[j].unit);
+			measure_cells(row + 3, &variants[i].measures[j]);
+		}
+	fputc('\n', to);
+	print_table(to, &table);
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = 0; j < variants[i].measure_count; j++)
+			if (variants[i].measures[j].note)
+				fprintf(to, "  note: [%s] %s\n", variants[i].label, variants[i].measures[j].note);
 }
 
 /* --- Times --- */
@@ -428,8 +457,8 @@ static void report_violation(FILE *to, const struct lab_experiment *experiment,
 			violation_writer(sim->writer), sim->writer_cpu);
 	print_bytes(to, "expected", sim->expected, sim->bytes);
 	print_bytes(to, "got", sim->got, sim->bytes);
-	fprintf(to, "  again     quire run --machine %s --policy %s %s\n", experiment->machine,
-		policies, experiment->file);
+	fprintf(to, "  again     quire run --machine %s --policy %s %s\n",
+		variant->machine ? variant->machine : experiment->machine, policies, experiment->file);
 }
 
 /* Has an earlier violation the same key? */
@@ -543,7 +572,7 @@ static void report_head(FILE *to, const struct lab_experiment *experiment, bool 
 {
 	fprintf(to, "%s%s%s  %s\n", colour ? "\033[1m" : "", experiment->name,
 		colour ? "\033[0m" : "", experiment->title ? experiment->title : "");
-	fprintf(to, "  machine   %s\n", experiment->machine);
+	fprintf(to, "  machine   %s\n", experiment->machine ? experiment->machine : "each variant's own");
 	if (experiment->question)
 		fprintf(to, "  question  %s\n", experiment->question);
 	if (experiment->source)
@@ -555,6 +584,21 @@ static void report_head(FILE *to, const struct lab_experiment *experiment, bool 
 			experiment->variants[i].policy);
 }
 
+static void report_measures(FILE *to, const struct lab_experiment *experiment)
+{
+	const struct lab_variant *variants = experiment->variants;
+	size_t count = experiment->variant_count;
+
+	if (!experiment->machine) {
+		report_machines(to, variants, count);
+		return;
+	}
+	for (size_t i = 0; i < count; i += VARIANTS_A_BLOCK)
+		report_measures_of(to, variants + i,
+				   count - i < VARIANTS_A_BLOCK ? count - i : VARIANTS_A_BLOCK);
+	report_notes(to, variants, count);
+}
+
 void lab_report(FILE *to, const struct lab_experiment *experiment, bool colour)
 {
 	const struct lab_variant *variants = experiment->variants;
@@ -562,13 +606,10 @@ void lab_report(FILE *to, const struct lab_experiment *experiment, bool colour)
 	struct totals totals = {0};
 
 	report_head(to, experiment, colour);
-	for (size_t i = 0; i < count; i += VARIANTS_A_BLOCK)
-		report_measures_of(to, variants + i,
-				   count - i < VARIANTS_A_BLOCK ? count - i : VARIANTS_A_BLOCK);
-	report_notes(to, variants, count);
+	report_measures(to, experiment);
 	for (size_t i = 0; i < count; i++)
 		report_times(to, &variants[i]);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count && !experiment->bare; i++)
 		report_maintenance(to, &variants[i]);
 	for (size_t i = 0; i < count; i++)
 		report_faults(to, experiment, &variants[i], colour);

@@ -25,6 +25,7 @@ static void free_variant(struct lab_variant *variant)
 	free(variant->violations);
 	free(variant->label);
 	free(variant->policy);
+	free(variant->machine);
 }
 
 void lab_experiment_free(struct lab_experiment *experiment)

@@ -58,6 +58,7 @@ struct lab_violation {
 struct lab_variant {
 	char *label;  /* "before" */
 	char *policy; /* all that the variant sets, as key=value,... */
+	char *machine; /* that it ran on */
 	struct quire_policy policies;
 	struct lab_measure *measures;
 	size_t measure_count;
@@ -83,7 +84,8 @@ struct lab_experiment {
 	char *file;
 	char *title;
 	char *source;   /* citation of the published figures; NULL: none */
-	char *machine;
+	char *machine;  /* NULL: each variant names its own */
+	bool bare;      /* ran without Quire: there are no policies and no maintenance */
 	char *question; /* the policy question that varies; NULL: none */
 	char *size_note; /* default sizes smaller than published; NULL: published sizes */
 	struct lab_variant *variants;

@@ -101,27 +101,126 @@ static char *pairs_text(const struct lab_script_variant *variant)
 	return text;
 }
 
-static const char *machine_name(const struct lab_script *script, const struct lab_options *options)
+/* NULL: nothing names one. */
+static const char *machine_name(const struct lab_script *script, const struct lab_script_variant *variant,
+				const struct lab_options *options)
 {
-	return options->machine ? options->machine : script->machine;
+	if (options->machine)
+		return options->machine;
+	return variant->machine ? variant->machine->value : script->machine;
 }
 
-static bool prepare(FILE *errors, struct job *job, struct lab_script *script, size_t n,
-		    const struct lab_options *options, const struct lab_progress *progress,
-		    struct lab_variant *result)
+/* Tells where the script names the machine that is not to be had. */
+static void machine_error(FILE *errors, const struct lab_script *script, const struct lab_script_variant *variant,
+			  const struct lab_options *options)
 {
-	const struct lab_script_variant *variant = &script->variants[n];
+	const struct lab_statement *at = script->machine_at;
 
-	job->machine = lab_machine_load(errors, machine_name(script, options));
-	if (!job->machine) {
-		const struct lab_statement *at = options->machine ? NULL : script->machine_at;
+	if (options->machine)
+		return;
+	if (variant->machine)
+		lab_error_at(errors, &script->source, variant->machine->value_place.line,
+			     variant->machine->value_place.column, "the machine of variant %s could not be loaded",
+			     variant->label);
+	else if (at)
+		lab_error_at(errors, &script->source, at->values[0].place.line, at->values[0].place.column,
+			     "the machine of this script could not be loaded");
+}
 
-		if (at)
-			lab_error_at(errors, &script->source, at->values[0].place.line,
-				     at->values[0].place.column,
-				     "the machine of this script could not be loaded");
+/* NULL after error messages. */
+static struct lab_machine *load_machine(FILE *errors, const struct lab_script *script,
+					const struct lab_script_variant *variant, const struct lab_options *options)
+{
+	const char *name = machine_name(script, variant, options);
+	struct lab_machine *machine;
+
+	if (!name) {
+		lab_error_at(errors, &script->source, 0, 0,
+			     "the script names no machine, expected 'machine NAME' in it or --machine NAME");
+		return NULL;
+	}
+	machine = lab_machine_load(errors, name);
+	if (!machine) {
+		machine_error(errors, script, variant, options);
+	} else if (machine->sim.isa == SIM_BARE && !script->bare) {
+		fprintf(errors, "quire: %s: machine %s has no architecture code: it runs the alias test only\n",
+			script->path, machine->name);
+		lab_machine_free(machine);
+		machine = NULL;
+	}
+	return machine;
+}
+
+/* --machine leaves out the variants that name another. */
+static bool is_chosen(const struct lab_script_variant *variant, const struct lab_options *options)
+{
+	return !options->machine || !variant->machine || strcmp(variant->machine->value, options->machine) == 0;
+}
+
+static size_t count_chosen(const struct lab_script *script, const struct lab_options *options)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < script->variant_count; i++)
+		count += is_chosen(&script->variants[i], options);
+	return count;
+}
+
+/* --machine NAME, and all variants name others. */
+static void none_chosen(FILE *errors, const struct lab_script *script, const struct lab_options *options)
+{
+	const char **names = lab_new(script->variant_count * sizeof(*names));
+	const char *nearest;
+
+	for (size_t i = 0; i < script->variant_count; i++)
+		names[i] = script->variants[i].machine->value;
+	nearest = lab_nearest(options->machine, names, script->variant_count);
+	fprintf(errors, "quire: --machine: no variant of %s runs on '%s'%s%s%s\n", script->path, options->machine,
+		nearest ? ", did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+	free(names);
+}
+
+static bool check_options(FILE *errors, const struct lab_script *script, const struct lab_options *options)
+{
+	if (script->bare && options->policy_count) {
+		fprintf(errors, "quire: --policy: %s runs on bare machines, without Quire\n", script->path);
 		return false;
 	}
+	if (count_chosen(script, options))
+		return true;
+	none_chosen(errors, script, options);
+	return false;
+}
+
+bool lab_run_check(FILE *errors, const struct lab_script *script, const struct lab_options *options)
+{
+	const char *last = NULL;
+	bool good = check_options(errors, script, options);
+
+	for (size_t i = 0; good && i < script->variant_count; i++) {
+		const struct lab_script_variant *variant = &script->variants[i];
+		const char *name = machine_name(script, variant, options);
+		struct lab_machine *machine;
+
+		if (!is_chosen(variant, options) || (last && name && strcmp(last, name) == 0))
+			continue;
+		last = name;
+		machine = load_machine(errors, script, variant, options);
+		good = machine != NULL;
+		for (size_t j = 0; good && j < options->figure_count; j++)
+			good = lab_machine_set(errors, machine, options->figures[j].key, options->figures[j].value);
+		lab_machine_free(machine);
+	}
+	return good;
+}
+
+static bool prepare(FILE *errors, struct job *job, struct lab_script *script,
+		    const struct lab_script_variant *variant, const struct lab_options *options,
+		    const struct lab_progress *progress, struct lab_variant *result)
+{
+	job->machine = load_machine(errors, script, variant, options);
+	if (!job->machine)
+		return false;
 	if (!set_figures(errors, job->machine, script, variant, options) ||
 	    !set_policy(errors, &job->policy, script, variant, options))
 		return false;
@@ -136,6 +235,7 @@ static bool prepare(FILE *errors, struct job *job, struct lab_script *script, si
 	result->label = lab_copy_text(variant->label, strlen(variant->label));
 	result->policy = pairs_text(variant);
 	result->policies = job->policy;
+	result->machine = lab_copy_text(job->machine->name, strlen(job->machine->name));
 	return true;
 }
 
@@ -148,7 +248,8 @@ static void run_job(struct job *job)
 
 	if (run->progress && run->progress->stop && *run->progress->stop)
 		return;
-	run->world = lab_world_create(&job->machine->sim, &job->policy, &why);
+	run->world = run->script->bare ? lab_world_create_bare(&job->machine->sim, &why)
+				       : lab_world_create(&job->machine->sim, &job->policy, &why);
 	if (!run->world) {
 		lab_raise(run, (struct lab_place){0}, 0, "machine %s: %s", job->machine->name, why);
 		return;
@@ -217,6 +318,17 @@ static char *copy_or_null(const char *text)
 	return text ? lab_copy_text(text, strlen(text)) : NULL;
 }
 
+/* The machine of all variants; NULL: they name different ones. */
+static const char *common_machine(const struct lab_script *script, const struct lab_options *options)
+{
+	const char *common = machine_name(script, &script->variants[0], options);
+
+	for (size_t i = 1; i < script->variant_count; i++)
+		if (strcmp(common, machine_name(script, &script->variants[i], options)) != 0)
+			return NULL;
+	return common;
+}
+
 static struct lab_experiment *new_experiment(const struct lab_script *script,
 					     const struct lab_options *options)
 {
@@ -226,9 +338,10 @@ static struct lab_experiment *new_experiment(const struct lab_script *script,
 	e->file = copy_or_null(script->path);
 	e->title = copy_or_null(script->title ? script->title : script->name);
 	e->source = copy_or_null(script->citation);
-	e->machine = copy_or_null(machine_name(script, options));
+	e->machine = copy_or_null(common_machine(script, options));
+	e->bare = script->bare;
 	e->question = copy_or_null(script->question);
-	e->variant_count = script->variant_count;
+	e->variant_count = count_chosen(script, options);
 	e->variants = lab_new(e->variant_count * sizeof(*e->variants));
 	return e;
 }
@@ -268,21 +381,21 @@ struct lab_experiment *lab_run(FILE *errors, struct lab_script *script,
 			       const struct lab_options *options,
 			       const struct lab_progress *progress)
 {
-	struct jobs jobs = {.count = script->variant_count};
+	struct jobs jobs = {.count = 0};
 	struct lab_experiment *experiment;
 	bool good = true;
 
-	if (!machine_name(script, options)) {
-		lab_error_at(errors, &script->source, 0, 0,
-			     "the script names no machine, expected 'machine NAME' in it or "
-			     "--machine NAME");
+	if (!lab_run_check(errors, script, options))
 		return NULL;
-	}
 	experiment = new_experiment(script, options);
-	jobs.all = lab_new(jobs.count * sizeof(*jobs.all));
-	for (size_t i = 0; good && i < jobs.count; i++)
-		good = prepare(errors, &jobs.all[i], script, i, options, progress,
-			       &experiment->variants[i]);
+	jobs.all = lab_new(experiment->variant_count * sizeof(*jobs.all));
+	for (size_t i = 0; good && i < script->variant_count; i++) {
+		if (!is_chosen(&script->variants[i], options))
+			continue;
+		good = prepare(errors, &jobs.all[jobs.count], script, &script->variants[i], options, progress,
+			       &experiment->variants[jobs.count]);
+		jobs.count++;
+	}
 	if (good) {
 		run_jobs(&jobs, thread_count(options, jobs.count));
 		experiment->size_note = copy_or_null(jobs.all[0].run.size_note);

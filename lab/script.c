@@ -31,6 +31,11 @@ bool lab_key_is_figure(const char *key)
 	return strchr(key, '.') != NULL;
 }
 
+bool lab_key_is_variable(const char *key)
+{
+	return !lab_key_is_policy(key) && !lab_key_is_figure(key) && strcmp(key, "machine") != 0;
+}
+
 size_t lab_variable_length(const char *at)
 {
 	size_t length = 0;
@@ -85,6 +90,11 @@ void lab_script_free(struct lab_script *script)
 const char *lab_script_machine(const struct lab_script *script)
 {
 	return script->machine;
+}
+
+bool lab_script_by_name(const struct lab_script *script)
+{
+	return script->by_name;
 }
 
 size_t lab_script_variants(const struct lab_script *script)

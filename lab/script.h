@@ -123,6 +123,8 @@ enum lab_statement_kind {
 	LAB_DO_TITLE,
 	LAB_DO_SOURCE,
 	LAB_DO_MACHINE,
+	LAB_DO_BARE,
+	LAB_DO_BY_NAME,
 	LAB_DO_QUESTION,
 	LAB_DO_POLICY,
 	LAB_DO_VARIANT,
@@ -161,6 +163,8 @@ enum lab_statement_kind {
 	LAB_DO_EPOCH,
 	LAB_DO_TIMES,
 	LAB_DO_SYSCALL,
+	LAB_DO_WORK,
+	LAB_DO_ALIAS_TEST,
 	LAB_DO_REPEAT,
 	LAB_DO_TIME,
 	LAB_DO_MEASURE,
@@ -263,6 +267,7 @@ struct lab_statement {
 struct lab_script_variant {
 	const char *label;
 	const struct lab_statement *statement; /* NULL: the script has no variants, this is "run" */
+	const struct lab_pair *machine;        /* machine=NAME; NULL: it runs on the script's */
 };
 
 struct lab_script {
@@ -272,6 +277,8 @@ struct lab_script {
 	char *path, *name;
 	const char *title, *citation, *machine, *question;
 	const struct lab_statement *machine_at;
+	bool bare;    /* no Quire is booted */
+	bool by_name; /* runs when it is named only */
 	struct lab_statement *statements;
 	struct lab_script_variant *variants;
 	size_t variant_count;
@@ -282,6 +289,10 @@ const char *lab_number_check(enum lab_argument_type type, struct lab_number numb
 /* The functions of expressions, for names that are not known; NULL-ended. */
 extern const char *const lab_function_names[];
 bool lab_is_function(const char *name);
+/* What alias-test measures; NULL-ended. */
+extern const char *const lab_alias_measures[];
+/* Does the function ask Quire, which a bare script has none of? */
+bool lab_function_needs_quire(const char *name);
 /* The length of a variable's name at `at`; 0: it is none. */
 size_t lab_variable_length(const char *at);
 /* Headers, variants and names, once the text is parsed; false after error messages. */
@@ -290,8 +301,9 @@ bool lab_script_check(FILE *errors, struct lab_script *script);
 bool lab_script_parse(FILE *errors, struct lab_script *script);
 /* Does a list of labels ("a,b") contain this one? */
 bool lab_labels_contain(const char *labels, const char *label);
-/* A policy question or fault_around; a figure of the machine. Else a variable of the script. */
+/* A policy question or fault_around; a figure of the machine; else but for `machine` a variable of the script. */
 bool lab_key_is_policy(const char *key);
 bool lab_key_is_figure(const char *key);
+bool lab_key_is_variable(const char *key);
 
 #endif

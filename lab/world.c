@@ -237,6 +237,8 @@ static const char *boot(struct lab_world *world, const struct sim_machine *machi
 	struct quire_config config;
 	int error;
 
+	if (machine->isa == SIM_BARE)
+		return "there is no architecture code for it: it runs the alias test only";
 	if (text + LAB_SCRATCH_BYTES + (1u << 20) > machine->memory_bytes)
 		return "the machine's memory holds little more than its kernel";
 	world->scratch = sim_kernel_base(world->sim) + (uintptr_t)text;
@@ -259,16 +261,24 @@ static const char *boot(struct lab_world *world, const struct sim_machine *machi
 	return NULL;
 }
 
-struct lab_world *lab_world_create(const struct sim_machine *machine,
-				   const struct quire_policy *policy, const char **why)
+struct lab_world *lab_world_create_bare(const struct sim_machine *machine, const char **why)
 {
 	struct lab_world *world = lab_new(sizeof(*world));
 
 	world->sim = sim_create(machine, why);
-	if (!world->sim) {
-		free(world);
+	if (world->sim)
+		return world;
+	free(world);
+	return NULL;
+}
+
+struct lab_world *lab_world_create(const struct sim_machine *machine,
+				   const struct quire_policy *policy, const char **why)
+{
+	struct lab_world *world = lab_world_create_bare(machine, why);
+
+	if (!world)
 		return NULL;
-	}
 	*why = boot(world, machine, policy);
 	if (!*why)
 		return world;

@@ -17,7 +17,7 @@ struct lab_disk;
 
 struct lab_world {
 	struct sim *sim;
-	struct quire *quire;
+	struct quire *quire; /* NULL: a bare machine */
 	struct quire_memory memory;
 	struct quire_space *loaded[QUIRE_CPUS_MAX];
 	unsigned relaxes;   /* tries at a lock since the last kernel step */
@@ -35,6 +35,8 @@ struct lab_world {
 /* Boots the machine. NULL with *why set (a sentence). */
 struct lab_world *lab_world_create(const struct sim_machine *machine,
 				   const struct quire_policy *policy, const char **why);
+/* The machine alone, for scripts that boot no Quire. NULL with *why set. */
+struct lab_world *lab_world_create_bare(const struct sim_machine *machine, const char **why);
 /* All spaces have ended and all file systems are unmounted. */
 void lab_world_destroy(struct lab_world *world);
 

@@ -72,7 +72,9 @@ static int change_begin(struct change *change, struct quire_space *space)
 {
 	struct quire *q = space->quire;
 
-	*change = (struct change){ .space = space };
+	change->space = space;
+	change->spares = 0;
+	change->dead = NULL;
 	for (; change->spares < SPARES; change->spares++) {
 		change->spare[change->spares] = quire_new(q, sizeof(struct quire_area));
 		if (!change->spare[change->spares]) {
@@ -435,18 +437,31 @@ static int insert(struct quire_space *space, struct quire_area *area, uintptr_t 
 	return error;
 }
 
+/* An area of the file (NULL: anonymous), or of memory that is shared; its place is not chosen yet. */
+static int new_area(struct quire *q, size_t bytes, unsigned flags, struct quire_file *file, struct quire_area **made)
+{
+	struct quire_area *area = quire_new(q, sizeof(*area));
+	bool memory = !file && (flags & QUIRE_MAP_SHARED);
+	int error = area ? 0 : -QUIRE_ENOMEM;
+
+	if (!error && memory)
+		error = quire_memory_file(q, bytes, &file);
+	if (error) {
+		if (area)
+			quire_delete(q, area, sizeof(*area));
+		return error;
+	}
+	area->flags = flags;
+	area->file = file;
+	area->file_writable = memory;
+	*made = area;
+	return 0;
+}
+
 int quire_mmap(struct quire_space *space, uintptr_t *va, size_t bytes, unsigned prot, unsigned flags,
 	       struct quire_file *file, uint64_t offset, bool file_writable)
 {
 	struct quire *q = space->quire;
-	struct quire_file *memory = NULL;
-	struct quire_area kind = {
-		.prot = prot,
-		.flags = flags,
-		.file = file,
-		.file_writable = file_writable,
-		.index = file ? offset >> QUIRE_PAGE_SHIFT : 0,
-	};
 	struct quire_area *area;
 	int error;
 
@@ -454,18 +469,15 @@ int quire_mmap(struct quire_space *space, uintptr_t *va, size_t bytes, unsigned 
 	error = check_map(*va, &bytes, prot, flags, file, offset, file_writable);
 	if (error)
 		return error;
-	if (!file && (flags & QUIRE_MAP_SHARED)) {
-		error = quire_memory_file(q, bytes, &memory);
-		if (error)
-			return error;
-		kind.file = memory;
-		kind.file_writable = true;
-	}
-	area = quire_area_copy(q, &kind);
-	if (memory)
-		quire_file_put(memory);
-	if (!area)
-		return -QUIRE_ENOMEM;
+	error = new_area(q, bytes, flags, file, &area);
+	if (error)
+		return error;
+	area->prot = prot;
+	area->index = file ? offset >> QUIRE_PAGE_SHIFT : 0;
+	area->file_writable |= file_writable;
+	attach(area);
+	if (!file && area->file)
+		quire_file_put(area->file); /* the area holds it now */
 	error = insert(space, area, va, bytes);
 	if (error) {
 		quire_area_free(q, area);

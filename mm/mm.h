@@ -249,7 +249,6 @@ struct quire_file {
 	struct quire_lock times_lock;
 	struct quire_atomic areas;           /* areas that map it */
 	struct quire_atomic writable_areas;  /* shared areas that may be written through */
-	struct quire_atomic stores_since_sync; /* file_times: a store was marked since the last msync */
 	struct quire_list link;              /* in quire->files */
 };
 

@@ -52,8 +52,10 @@ void quire_protect_entries(struct quire_space *space, uintptr_t low, uintptr_t h
 		for (; slot.va < stop; quire_walk_step(&slot)) {
 			if (!protect_slot(&slot))
 				continue;
-			if (first > last)
+			if (first > last) {
+				quire_step(space->quire, QUIRE_STEP_TABLE_ENTER);
 				first = slot.va;
+			}
 			last = slot.va;
 		}
 		if (first <= last)

@@ -389,8 +389,9 @@ static bool set_read_only(struct quire_space *space, uintptr_t va, bool read_onl
 unsigned quire_table_protect(struct quire_space *space, uintptr_t low, uintptr_t high)
 {
 	struct quire *q = space->quire;
+	const struct quire_table_format *format = format_of(space);
 	size_t span = quire_table_span(space);
-	uintptr_t end = high & ~(uintptr_t)(span - 1), next;
+	uintptr_t end = high & ~(uintptr_t)(span - 1), next, upper, entered = UINTPTR_MAX;
 	unsigned changed = 0;
 
 	if (!q->machine.traits.subtree_protect || leaf_level(space) == 0 ||
@@ -399,6 +400,10 @@ unsigned quire_table_protect(struct quire_space *space, uintptr_t low, uintptr_t
 	for (uintptr_t va = (low + span - 1) & ~(uintptr_t)(span - 1); va < end; va = next) {
 		if (!set_read_only(space, va, true, &next))
 			continue;
+		upper = va >> format->shift[leaf_level(space) - 1] >> format->bits[leaf_level(space) - 1];
+		if (upper != entered)
+			quire_step(q, QUIRE_STEP_TABLE_ENTER);
+		entered = upper;
 		quire_step(q, QUIRE_STEP_TABLE_PROTECT);
 		changed++;
 	}

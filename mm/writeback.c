@@ -87,8 +87,7 @@ static bool reclaim_page(struct quire_file *file, struct quire_page *page)
 
 	if (quire_page_is(page, QUIRE_PAGE_TAIL) || !quire_page_try_lock(q, page))
 		return false;
-	taken = page->file == file && !quire_page_is(page, QUIRE_PAGE_DIRTY) &&
-		!quire_page_is(page, QUIRE_PAGE_WRITEBACK) && quire_atomic_read(&page->refs) == 2;
+	taken = page->file == file && quire_atomic_read(&page->refs) == 2;
 	for (unsigned n = 0; taken && n < 1u << page->order; n++)
 		taken = !quire_page_mapped(&page[n]) && !quire_page_is(&page[n], QUIRE_PAGE_DIRTY);
 	if (taken)

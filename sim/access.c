@@ -132,6 +132,27 @@ CACHE_INLINE void snoop_others(struct sim *sim, struct work *work, uint32_t set,
 	hand_over(work->l2, &sim->l2);
 }
 
+/*
+ * A machine that finds aliases itself (alias_check): before a line is brought, the sets that other addresses with its
+ * page offset index are looked into; what is there of it goes below.
+ */
+static void find_aliases(const struct sim *sim, struct work *work, uint32_t set, quire_pa_t pa)
+{
+	struct cache *l1 = work->l1;
+	uint32_t page_sets = (uint32_t)QUIRE_PAGE_BYTES >> l1->line_shift;
+
+	for (uint32_t other = set % page_sets; other < l1->sets; other += page_sets) {
+		int way = other == set ? -1 : cache_match(l1, other, (uint32_t)(pa >> l1->line_shift));
+
+		if (way < 0)
+			continue;
+		if (*cache_tag(l1, other, (unsigned)way) & CACHE_DIRTY)
+			sim_clean_way(work, l1, other, (unsigned)way);
+		cache_drop(l1, other, (unsigned)way);
+		work->ticks += sim->machine.cost.alias;
+	}
+}
+
 /* --- One line of L1 D --------------------------------------------------------------------------------- */
 
 /* Gives line (va, pa) a way in `set`: the victim leaves, and with `fill` the line's bytes are brought. */
@@ -175,6 +196,8 @@ SIM_INLINE const uint8_t *line_read(struct sim *sim, struct work *work, uintptr_
 	if (way < 0) {
 		if (lines == SNOOPED || (lines == GENERAL && must_snoop(sim)))
 			snoop_others(sim, work, set, va, pa, false);
+		if (lines == GENERAL && sim->machine.alias_check)
+			find_aliases(sim, work, set, pa);
 		way = (int)line_take(work, set, va, pa, true, shift, lines);
 	}
 	cache_touch(l1, set, (unsigned)way);
@@ -196,6 +219,8 @@ SIM_INLINE void line_write(struct sim *sim, struct work *work, uintptr_t va, qui
 	    (lines == SNOOPED || must_snoop(sim)))
 		snoop_others(sim, work, set, va, pa, true);
 	if (way < 0) {
+		if (lines == GENERAL && sim->machine.alias_check)
+			find_aliases(sim, work, set, pa);
 		if (lines == GENERAL && !l1->write_allocate) {
 			work->l1_misses++;
 			sim_below_store(work, pa, from, (unsigned)bytes);
@@ -222,7 +247,7 @@ void sim_line_load(struct sim *sim, uintptr_t va, quire_pa_t pa, void *to, unsig
 	const uint8_t *line = line_read(sim, &work, va, pa, shift, GENERAL);
 
 	memcpy(to, line + (pa & (((size_t)1 << shift) - 1)), bytes);
-	work.ticks = sim->machine.cost.l1_access;
+	work.ticks += sim->machine.cost.l1_access;
 	work_pay(sim, &work);
 }
 
@@ -231,7 +256,7 @@ void sim_line_store(struct sim *sim, uintptr_t va, quire_pa_t pa, const void *fr
 	struct work work = work_begin(sim);
 
 	line_write(sim, &work, va, pa, from, bytes, sim->cpu->l1d.line_shift, GENERAL);
-	work.ticks = sim->machine.cost.l1_access;
+	work.ticks += sim->machine.cost.l1_access;
 	work_pay(sim, &work);
 }
 
@@ -430,6 +455,14 @@ static const uint8_t *insn_line(struct sim *sim, struct work *work, uintptr_t va
 	return line;
 }
 
+void sim_line_fetch(struct sim *sim, uintptr_t va, quire_pa_t pa)
+{
+	struct work work = work_begin(sim);
+
+	insn_line(sim, &work, va, pa);
+	work_pay(sim, &work);
+}
+
 int sim_fetch(struct sim *sim, uintptr_t va, uint64_t *value)
 {
 	struct work work = work_begin(sim);
@@ -520,7 +553,7 @@ static enum lines lines_of(const struct sim *sim)
 {
 	const struct cache *l1 = &sim->cpu->l1d;
 
-	if (!l1->write_back || !l1->write_allocate || l1->virtual_tag)
+	if (!l1->write_back || !l1->write_allocate || l1->virtual_tag || sim->machine.alias_check)
 		return GENERAL;
 	return must_snoop(sim) ? SNOOPED : PLAIN;
 }
@@ -562,7 +595,7 @@ static void move_lines(struct sim *sim, const struct piece *piece, uint8_t *to, 
 		read_lines(sim, &work, piece, to, shift, GENERAL);
 	else
 		write_lines(sim, &work, piece, from, shift, GENERAL);
-	work.ticks = work.lines * sim->machine.cost.l1_line;
+	work.ticks += work.lines * sim->machine.cost.l1_line;
 	work_pay(sim, &work);
 }
 

@@ -1,19 +1,13 @@
 /*
  * Caches: making and emptying. What an access does lies inline in cache.h and levels.h.
  */
-#include "sim/cache.h"
+#include "sim/internal.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-static void *cache_array(size_t count, size_t bytes_each)
+static void *cache_array(const struct sim_allocator *allocator, size_t count, size_t bytes_each)
 {
 	size_t bytes = (count * bytes_each + 63) & ~(size_t)63;
-	void *array = aligned_alloc(64, bytes);
 
-	if (array)
-		memset(array, 0, bytes);
-	return array;
+	return allocator->alloc(allocator->context, bytes, 64);
 }
 
 static void cache_shape(struct cache *cache, const struct sim_cache *description, uint64_t colour_bytes)
@@ -48,21 +42,23 @@ static void cache_empty_set(struct cache *cache, uint32_t set)
 		*cache_tag(cache, set, way) = way < cache->ways ? CACHE_ABSENT : CACHE_PADDING;
 }
 
-int cache_create(struct cache *cache, const struct sim_cache *description, uint64_t colour_bytes)
+int cache_create(struct cache *cache, const struct sim_cache *description, uint64_t colour_bytes,
+		 const struct sim_allocator *allocator)
 {
 	memset(cache, 0, sizeof(*cache));
 	if (description->bytes == 0)
 		return 0;
 	cache_shape(cache, description, colour_bytes);
-	cache->tags = cache_array((size_t)cache->sets * cache->stride, sizeof(uint32_t));
-	cache->data = cache_array((size_t)cache->sets * cache->ways, cache->line_bytes);
-	cache->next = cache_array(cache->sets, 1);
-	cache->ages = cache_array((size_t)cache->sets * cache->age_stride, 1);
+	cache->tags = cache_array(allocator, (size_t)cache->sets * cache->stride, sizeof(uint32_t));
+	cache->data = cache_array(allocator, (size_t)cache->sets * cache->ways, cache->line_bytes);
+	cache->next = cache_array(allocator, cache->sets, 1);
+	cache->ages = cache_array(allocator, (size_t)cache->sets * cache->age_stride, 1);
 	if (cache->virtual_tag)
-		cache->physical = cache_array((size_t)cache->sets * cache->stride, sizeof(uint32_t));
+		cache->physical =
+			cache_array(allocator, (size_t)cache->sets * cache->stride, sizeof(uint32_t));
 	if (!cache->tags || !cache->data || !cache->next || !cache->ages ||
 	    (cache->virtual_tag && !cache->physical)) {
-		cache_destroy(cache);
+		cache_destroy(cache, allocator);
 		return -QUIRE_ENOMEM;
 	}
 	for (uint32_t set = 0; set < cache->sets; set++) {
@@ -74,13 +70,13 @@ int cache_create(struct cache *cache, const struct sim_cache *description, uint6
 	return 0;
 }
 
-void cache_destroy(struct cache *cache)
+void cache_destroy(struct cache *cache, const struct sim_allocator *allocator)
 {
-	free(cache->tags);
-	free(cache->physical);
-	free(cache->next);
-	free(cache->ages);
-	free(cache->data);
+	allocator->free(allocator->context, cache->tags);
+	allocator->free(allocator->context, cache->physical);
+	allocator->free(allocator->context, cache->next);
+	allocator->free(allocator->context, cache->ages);
+	allocator->free(allocator->context, cache->data);
 	memset(cache, 0, sizeof(*cache));
 }
 

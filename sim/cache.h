@@ -58,9 +58,12 @@ struct cache_place {
 	int way;
 };
 
+struct sim_allocator;
+
 /* 0 or -QUIRE_ENOMEM. The description was checked. */
-int cache_create(struct cache *cache, const struct sim_cache *description, uint64_t colour_bytes);
-void cache_destroy(struct cache *cache);
+int cache_create(struct cache *cache, const struct sim_cache *description, uint64_t colour_bytes,
+		 const struct sim_allocator *allocator);
+void cache_destroy(struct cache *cache, const struct sim_allocator *allocator);
 
 /*
  * The address whose bits index the cache. Within one page it grows with va and pa, so line n of a page is n sets

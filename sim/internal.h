@@ -38,11 +38,24 @@ struct sim_cpu {
 struct sim_memory {
 	uint8_t *bytes;
 	size_t size;
+	bool mapped; /* by mmap: the host's allocator is in use */
 };
 
+/* sim.c: malloc and its like. */
+extern const struct sim_allocator sim_host_allocator;
+
 /* 0 or -QUIRE_ENOMEM; all bytes are 0. destroy takes what create refused. */
-int sim_memory_create(struct sim_memory *memory, uint64_t bytes);
-void sim_memory_destroy(struct sim_memory *memory);
+int sim_memory_create(struct sim_memory *memory, uint64_t bytes, const struct sim_allocator *allocator);
+void sim_memory_destroy(struct sim_memory *memory, const struct sim_allocator *allocator);
+
+/* Pages mapped without a kernel: bare.c. */
+struct sim_bare {
+	unsigned count; /* 0: the machine translates as its ISA says */
+	struct sim_bare_page {
+		uint64_t page, frame;
+		bool uncached;
+	} pages[SIM_BARE_PAGES];
+};
 
 struct sim_witness {
 	struct sim_memory reference; /* what memory would hold were there no caches */
@@ -54,6 +67,7 @@ struct sim_witness {
 
 struct sim {
 	struct sim_machine machine;
+	struct sim_allocator allocator;
 	uintptr_t kernel_base;
 	uintptr_t alias_window;  /* 0: none */
 	uint64_t alias_bytes;    /* length of the window */
@@ -69,6 +83,7 @@ struct sim {
 	struct sim_account accounts[QUIRE_SITE_COUNT + 1][SIM_OP_COUNT];
 	struct sim_counts counts;
 	const char *complaint;   /* sim_complaint */
+	struct sim_bare bare;
 };
 
 static inline struct sim *sim_of(struct quire_hw *hw)
@@ -100,9 +115,17 @@ static inline bool sim_is_kernel(const struct sim *sim, uintptr_t va)
  */
 int sim_translate(struct sim *sim, uintptr_t va, enum quire_access access, bool nonaccess, quire_pa_t *pa,
 		  bool *uncached);
+/* bare.c: does the machine translate by the table of sim_map_bare? */
+static inline bool sim_is_bare(const struct sim *sim)
+{
+	return sim->bare.count || sim->machine.isa == SIM_BARE;
+}
+
+/* bare.c: a TLB miss of such a machine. 0, or -QUIRE_EFAULT: the page is not mapped. */
+int sim_bare_fill(struct sim *sim, uintptr_t va);
 /* Made with each CPU. NULL: no memory. destroy takes NULL. */
-struct sim_tlb_state *sim_tlb_create(const struct sim_machine *machine);
-void sim_tlb_destroy(struct sim_tlb_state *tlb);
+struct sim_tlb_state *sim_tlb_create(const struct sim_machine *machine, const struct sim_allocator *allocator);
+void sim_tlb_destroy(struct sim_tlb_state *tlb, const struct sim_allocator *allocator);
 
 /* Any address: linear ones without the TLB, at no cost; others by sim_translate. */
 static inline int sim_resolve(struct sim *sim, uintptr_t va, enum quire_access access, quire_pa_t *pa,
@@ -122,6 +145,8 @@ static inline int sim_resolve(struct sim *sim, uintptr_t va, enum quire_access a
  */
 void sim_line_load(struct sim *sim, uintptr_t va, quire_pa_t pa, void *to, unsigned bytes); /* not witnessed */
 void sim_line_store(struct sim *sim, uintptr_t va, quire_pa_t pa, const void *from, unsigned bytes); /* not witnessed */
+/* A line of instructions through the current CPU's L1 I; charged, not witnessed. */
+void sim_line_fetch(struct sim *sim, uintptr_t va, quire_pa_t pa);
 /* Past all caches; not witnessed. `bytes` 1 to 8. */
 uint64_t sim_uncached_load(struct sim *sim, quire_pa_t pa, unsigned bytes);
 void sim_uncached_store(struct sim *sim, quire_pa_t pa, unsigned bytes, uint64_t value);
@@ -135,12 +160,18 @@ void sim_walker_write(struct sim *sim, quire_pa_t pa, unsigned bytes, uint64_t v
  * sim_store witnesses the store, then hands it to `put`, which sooner or later calls sim_line_store; sim_load
  * asks `forward` first. Bulk accesses, uncached ones and maintenance drain the current CPU's buffer before.
  */
-struct sim_store_buffer *sim_store_buffer_create(const struct sim_machine *machine); /* NULL: no memory */
-void sim_store_buffer_destroy(struct sim_store_buffer *buffer);                      /* takes NULL */
+/* NULL: no memory. */
+struct sim_store_buffer *sim_store_buffer_create(const struct sim_machine *machine,
+						 const struct sim_allocator *allocator);
 void sim_store_buffer_put(struct sim *sim, uintptr_t va, quire_pa_t pa, unsigned bytes, uint64_t value);
 /* Before a load at va: true: *value came from the buffer; false: read the cache (what must leave the buffer before, has). */
 bool sim_store_buffer_forward(struct sim *sim, uintptr_t va, quire_pa_t pa, unsigned bytes, uint64_t *value);
 void sim_store_buffer_drain(struct sim *sim); /* of the current CPU */
+
+/* For sim/digest.c: the stores that wait, in a hash; and touched[frame] = 1 for their frames. */
+struct sim_digest_frame;
+uint64_t sim_store_buffer_digest(const struct sim_store_buffer *buffer, const struct sim_digest_frame *frames);
+void sim_store_buffer_frames(const struct sim_store_buffer *buffer, uint8_t *touched);
 
 static inline void sim_drain(struct sim *sim)
 {
@@ -150,8 +181,9 @@ static inline void sim_drain(struct sim *sim)
 
 /* --- The witness: witness.c ------------------------------------------------------------------------------- */
 
-int sim_witness_create(struct sim_witness *witness, const struct sim_machine *machine);
-void sim_witness_destroy(struct sim_witness *witness);
+int sim_witness_create(struct sim_witness *witness, const struct sim_machine *machine,
+		       const struct sim_allocator *allocator);
+void sim_witness_destroy(struct sim_witness *witness, const struct sim_allocator *allocator);
 /* Somebody read `got` at pa: compares; each line that differs is a violation. */
 void sim_witness_read(struct sim *sim, enum sim_party observer, uintptr_t va, quire_pa_t pa, const void *got,
 		      unsigned bytes);

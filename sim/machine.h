@@ -16,7 +16,8 @@
 
 #define SIM_TICKS_A_CYCLE 1024u
 
-enum sim_isa { SIM_ARMV7, SIM_PARISC, SIM_X86_64 };
+/* SIM_BARE: no architecture code. It translates by sim_map_bare alone and is laid out like 32-bit ARM. */
+enum sim_isa { SIM_ARMV7, SIM_PARISC, SIM_X86_64, SIM_BARE };
 enum sim_index { SIM_PIPT, SIM_VIPT, SIM_VIVT };
 enum sim_replace { SIM_ROUND_ROBIN, SIM_RANDOM, SIM_LRU };
 /* Where something that reads memory gets it from. */
@@ -51,6 +52,7 @@ struct sim_costs {
 	/* memory */
 	uint32_t memory_read;  /* a line from memory, stall as seen by the CPU */
 	uint32_t memory_write; /* a line to memory */
+	uint32_t alias;        /* alias_check: more, for each line found at another index */
 	/* TLB */
 	uint32_t tlb_miss;   /* a miss beyond the accesses of the walk; for software fill, trap and return */
 	uint32_t tlb_absent; /* software fill: a cache operation whose address has no translation (trap, emulation) */
@@ -77,6 +79,9 @@ struct sim_costs {
 	/* kernel steps, by enum quire_step */
 	uint32_t step[QUIRE_STEP_COUNT];
 	uint32_t copy_set_up;   /* each call of the kernel's copy or clear routine */
+	/* programs, beyond what they do to memory: charged by the laboratory, not by the simulator */
+	uint32_t exec;          /* the kernel's work to load a program */
+	uint32_t shell;         /* a shell's own work from its start to its first fork */
 };
 
 struct sim_machine {
@@ -98,6 +103,7 @@ struct sim_machine {
 	enum sim_level walker;      /* where the table walker reads */
 	bool dma_coherent;          /* devices see and update the caches */
 	uint64_t colour_bytes;      /* architected alias boundary; 0: none */
+	bool alias_check;           /* a miss in L1 D finds its line at other indexes: it goes below first (bare machines) */
 	uint32_t store_buffer;      /* entries of a store buffer that forwards by virtual address; 0: exact */
 	uint64_t store_buffer_bytes; /* it forwards only between addresses equal modulo this */
 	struct sim_costs cost;

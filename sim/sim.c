@@ -11,7 +11,7 @@
 
 /* --- Where things are in the address space -----------------------------------------------------------
  *
- * ARMv7: linear mapping from 2 GB on, window at 0xf0000000. PA-RISC: the second quadrant of the 64-bit space.
+ * ARMv7 and bare machines: linear mapping from 2 GB on, window at 0xf0000000. PA-RISC: the second quadrant of the 64-bit space.
  * x86-64: the upper half. The two others' windows lie beyond any memory.
  */
 #define ARMV7_BASE 0x80000000u
@@ -21,11 +21,17 @@
 #define X86_64_BASE 0xffff880000000000u
 #define FAR_WINDOW (1ull << 44) /* from the base */
 
-static uintptr_t kernel_base(enum sim_isa isa)
+/* Addresses of 32 bits. */
+static bool is_narrow(const struct sim_machine *machine)
 {
-	if (isa == SIM_ARMV7)
+	return machine->isa == SIM_ARMV7 || machine->isa == SIM_BARE;
+}
+
+static uintptr_t kernel_base(const struct sim_machine *machine)
+{
+	if (is_narrow(machine))
 		return ARMV7_BASE;
-	return isa == SIM_PARISC ? PARISC_BASE : X86_64_BASE;
+	return machine->isa == SIM_PARISC ? PARISC_BASE : X86_64_BASE;
 }
 
 /* Addresses equal modulo this share a line of the cache; 0 where all addresses of a page do. */
@@ -72,8 +78,8 @@ static const char *cache_fault(const struct sim_machine *machine, const struct s
 		return "a cache has at most 1 GiB";
 	if (machine->memory_bytes / cache->line_bytes >= CACHE_PADDING)
 		return "memory has more lines than a tag can name";
-	if (cache->index == SIM_VIVT && machine->isa != SIM_ARMV7)
-		return "virtually tagged caches are modelled for 32-bit addresses only: ARMv7";
+	if (cache->index == SIM_VIVT && !is_narrow(machine))
+		return "virtually tagged caches are modelled for 32-bit addresses only: ARMv7, bare";
 	if (cache->index == SIM_VIVT &&
 	    (machine->data_coherent || machine->dma_coherent || machine->insn_snoops_data))
 		return "a virtually tagged cache cannot be snooped: no coherent CPUs, devices or fetches";
@@ -99,6 +105,8 @@ static const char *caches_fault(const struct sim_machine *machine)
 		return "L2 is indexed and tagged by physical addresses";
 	if (machine->l2_outer && machine->l2.bytes == 0)
 		return "the outer cache is L2, and there is none";
+	if (machine->alias_check && (machine->isa != SIM_BARE || machine->l1d.index != SIM_VIPT))
+		return "alias_check is modelled for virtually indexed, physically tagged data caches of bare machines";
 	if (machine->colour_bytes && !is_power_of_two(machine->colour_bytes))
 		return "the alias boundary is a power of two";
 	return NULL;
@@ -114,9 +122,9 @@ static const char *machine_fault(const struct sim_machine *machine)
 		return "memory is a whole number of pages";
 	if (machine->memory_bytes > FAR_WINDOW)
 		return "memory is at most 16 TiB";
-	if (machine->isa == SIM_ARMV7 && machine->memory_bytes > ARMV7_WINDOW - ARMV7_BASE)
-		return "the linear mapping of an ARMv7 machine has room for 1792 MiB of memory";
-	if (machine->isa == SIM_ARMV7 && window_bytes(machine) > ARMV7_WINDOW_MAX)
+	if (is_narrow(machine) && machine->memory_bytes > ARMV7_WINDOW - ARMV7_BASE)
+		return "the linear mapping of a 32-bit machine has room for 1792 MiB of memory";
+	if (is_narrow(machine) && window_bytes(machine) > ARMV7_WINDOW_MAX)
 		return "the alias window does not fit: too many CPUs or too large a cache";
 	if (machine->kernel_text_bytes > machine->memory_bytes)
 		return "the kernel's text does not fit into memory";
@@ -129,16 +137,34 @@ static const char *machine_fault(const struct sim_machine *machine)
 
 /* --- Making and unmaking ------------------------------------------------------------------------------------ */
 
-static int cpu_create(struct sim_cpu *cpu, const struct sim_machine *machine)
+static void *host_alloc(void *context, size_t bytes, size_t align)
 {
-	if (cache_create(&cpu->l1i, &machine->l1i, machine->colour_bytes) ||
-	    cache_create(&cpu->l1d, &machine->l1d, machine->colour_bytes))
+	void *memory = aligned_alloc(align, (bytes + align - 1) & ~(align - 1));
+
+	(void)context;
+	if (memory)
+		memset(memory, 0, bytes);
+	return memory;
+}
+
+static void host_free(void *context, void *memory)
+{
+	(void)context;
+	free(memory);
+}
+
+const struct sim_allocator sim_host_allocator = { .alloc = host_alloc, .free = host_free };
+
+static int cpu_create(struct sim_cpu *cpu, const struct sim_machine *machine, const struct sim_allocator *allocator)
+{
+	if (cache_create(&cpu->l1i, &machine->l1i, machine->colour_bytes, allocator) ||
+	    cache_create(&cpu->l1d, &machine->l1d, machine->colour_bytes, allocator))
 		return -QUIRE_ENOMEM;
-	cpu->tlb = sim_tlb_create(machine);
+	cpu->tlb = sim_tlb_create(machine, allocator);
 	if (!cpu->tlb)
 		return -QUIRE_ENOMEM;
 	if (machine->store_buffer) {
-		cpu->stores = sim_store_buffer_create(machine);
+		cpu->stores = sim_store_buffer_create(machine, allocator);
 		if (!cpu->stores)
 			return -QUIRE_ENOMEM;
 	}
@@ -148,17 +174,23 @@ static int cpu_create(struct sim_cpu *cpu, const struct sim_machine *machine)
 static int parts_create(struct sim *sim)
 {
 	const struct sim_machine *machine = &sim->machine;
+	const struct sim_allocator *allocator = &sim->allocator;
 
-	if (sim_memory_create(&sim->memory, machine->memory_bytes) ||
-	    sim_witness_create(&sim->witness, machine) || cache_create(&sim->l2, &machine->l2, 0))
+	if (sim_memory_create(&sim->memory, machine->memory_bytes, allocator) ||
+	    sim_witness_create(&sim->witness, machine, allocator) || cache_create(&sim->l2, &machine->l2, 0, allocator))
 		return -QUIRE_ENOMEM;
 	for (unsigned cpu = 0; cpu < machine->cpus; cpu++)
-		if (cpu_create(&sim->cpus[cpu], machine))
+		if (cpu_create(&sim->cpus[cpu], machine, allocator))
 			return -QUIRE_ENOMEM;
 	return 0;
 }
 
 struct sim *sim_create(const struct sim_machine *machine, const char **why)
+{
+	return sim_create_in(machine, NULL, why);
+}
+
+struct sim *sim_create_in(const struct sim_machine *machine, const struct sim_allocator *allocator, const char **why)
 {
 	const char *fault = caches_fault(machine);
 	struct sim *sim;
@@ -170,14 +202,17 @@ struct sim *sim_create(const struct sim_machine *machine, const char **why)
 		return NULL;
 	}
 	*why = "the host has no memory for this machine";
-	sim = calloc(1, sizeof(*sim));
+	if (!allocator)
+		allocator = &sim_host_allocator;
+	sim = allocator->alloc(allocator->context, sizeof(*sim), 64);
 	if (!sim)
 		return NULL;
 	sim->machine = *machine;
-	sim->kernel_base = kernel_base(machine->isa);
+	sim->allocator = *allocator;
+	sim->kernel_base = kernel_base(machine);
 	sim->alias_bytes = window_bytes(machine);
 	if (sim->alias_bytes)
-		sim->alias_window = machine->isa == SIM_ARMV7 ? ARMV7_WINDOW : sim->kernel_base + FAR_WINDOW;
+		sim->alias_window = is_narrow(machine) ? ARMV7_WINDOW : sim->kernel_base + FAR_WINDOW;
 	sim->cpu = &sim->cpus[0];
 	sim->site = QUIRE_SITE_COUNT;
 	if (parts_create(sim)) {
@@ -190,18 +225,21 @@ struct sim *sim_create(const struct sim_machine *machine, const char **why)
 
 void sim_destroy(struct sim *sim)
 {
+	struct sim_allocator allocator;
+
 	if (!sim)
 		return;
+	allocator = sim->allocator;
 	for (unsigned cpu = 0; cpu < sim->machine.cpus; cpu++) {
-		cache_destroy(&sim->cpus[cpu].l1i);
-		cache_destroy(&sim->cpus[cpu].l1d);
-		sim_tlb_destroy(sim->cpus[cpu].tlb);
-		sim_store_buffer_destroy(sim->cpus[cpu].stores);
+		cache_destroy(&sim->cpus[cpu].l1i, &allocator);
+		cache_destroy(&sim->cpus[cpu].l1d, &allocator);
+		sim_tlb_destroy(sim->cpus[cpu].tlb, &allocator);
+		allocator.free(allocator.context, sim->cpus[cpu].stores);
 	}
-	cache_destroy(&sim->l2);
-	sim_witness_destroy(&sim->witness);
-	sim_memory_destroy(&sim->memory);
-	free(sim);
+	cache_destroy(&sim->l2, &allocator);
+	sim_witness_destroy(&sim->witness, &allocator);
+	sim_memory_destroy(&sim->memory, &allocator);
+	allocator.free(allocator.context, sim);
 }
 
 void sim_set_traps(struct sim *sim, const struct sim_traps *traps)

@@ -28,8 +28,22 @@ struct sim_traps {
 	int (*tlb_miss)(void *context, uintptr_t va, enum quire_access access);
 };
 
+/*
+ * Where a machine's records and memory lie, for a host that saves and restores a machine as bytes. alloc gives
+ * zeroed memory, or NULL; align is a power of two. `touched`: NULL, or a byte for each page of the machine's
+ * memory, set to 1 when somebody stores to the page (what a dirty line writes back later sets nothing).
+ */
+struct sim_allocator {
+	void *context;
+	void *(*alloc)(void *context, size_t bytes, size_t align);
+	void (*free)(void *context, void *memory);
+	uint8_t *touched;
+};
+
 /* NULL with *why set (a sentence) when memory runs out or the description contradicts itself. */
 struct sim *sim_create(const struct sim_machine *machine, const char **why);
+/* The same, with the caller's allocator (copied; NULL: the host's). */
+struct sim *sim_create_in(const struct sim_machine *machine, const struct sim_allocator *allocator, const char **why);
 void sim_destroy(struct sim *sim);
 void sim_set_traps(struct sim *sim, const struct sim_traps *traps);
 const struct sim_machine *sim_machine(const struct sim *sim);
@@ -75,6 +89,23 @@ size_t sim_write(struct sim *sim, uintptr_t to, const void *host, size_t bytes);
  * `from` on would return, at no cost and past the witness. Calls no fault trap. Result: bytes NOT read.
  */
 size_t sim_peek(struct sim *sim, uintptr_t from, void *host, size_t bytes);
+
+/* --- A machine without a kernel: bare.c -------------------------------------------------------------
+ *
+ * What a test of the hardware itself needs, on any machine: pages mapped by hand, so that no memory manager
+ * mends an alias. Once a page is mapped so, all user addresses of the sim translate by this table: what the table
+ * lacks is no address (-QUIRE_EFAULT). TLB misses cost tlb_miss and nothing else. SIM_BARE machines know no other way.
+ */
+#define SIM_BARE_PAGES 16u
+
+/*
+ * Maps the page at va to the frame at pa for every CPU, for loads, stores and fetches; maps it anew if it was mapped,
+ * and the TLBs forget the old entry. -QUIRE_EINVAL: not page addresses, a kernel address, or no memory there;
+ * -QUIRE_ENOMEM: SIM_BARE_PAGES are mapped.
+ */
+int sim_map_bare(struct sim *sim, uintptr_t va, quire_pa_t pa, bool uncached);
+/* Stores of the current CPU have left its store buffer when it returns; costs barrier. */
+void sim_bare_barrier(struct sim *sim);
 
 /* --- Devices ---------------------------------------------------------------------------------------- */
 

@@ -13,8 +13,7 @@
  * Unrelated addresses that are equal in the compared bits do not meet: real buffers compare those
  * in full later, at some cost and no error.
  */
-#include <stdlib.h>
-
+#include "sim/digest.h"
 #include "sim/internal.h"
 
 struct store {
@@ -30,21 +29,18 @@ struct sim_store_buffer {
 	struct store ring[];
 };
 
-struct sim_store_buffer *sim_store_buffer_create(const struct sim_machine *machine)
+struct sim_store_buffer *sim_store_buffer_create(const struct sim_machine *machine,
+						 const struct sim_allocator *allocator)
 {
 	struct sim_store_buffer *buffer;
 
-	buffer = calloc(1, sizeof(*buffer) + machine->store_buffer * sizeof(buffer->ring[0]));
+	buffer = allocator->alloc(allocator->context,
+				  sizeof(*buffer) + machine->store_buffer * sizeof(buffer->ring[0]), 64);
 	if (!buffer)
 		return NULL;
 	buffer->size = machine->store_buffer;
 	buffer->period_bytes = machine->store_buffer_bytes;
 	return buffer;
-}
-
-void sim_store_buffer_destroy(struct sim_store_buffer *buffer)
-{
-	free(buffer);
 }
 
 static struct store *nth(struct sim_store_buffer *buffer, uint32_t n)
@@ -113,4 +109,24 @@ bool sim_store_buffer_forward(struct sim *sim, uintptr_t va, quire_pa_t pa, unsi
 void sim_store_buffer_drain(struct sim *sim)
 {
 	retire(sim, sim->cpu->stores->count);
+}
+
+/* The stores that wait, oldest first, with frames by name and without their values. */
+uint64_t sim_store_buffer_digest(const struct sim_store_buffer *buffer, const struct sim_digest_frame *frames)
+{
+	uint64_t hash = buffer->count;
+
+	for (uint32_t n = 0; n < buffer->count; n++) {
+		const struct store *store = &buffer->ring[(buffer->first + n) % buffer->size];
+
+		hash = sim_mix(hash, store->va);
+		hash = sim_mix(hash, (uint64_t)frames[store->pa >> QUIRE_PAGE_SHIFT].name << 16 | store->bytes);
+	}
+	return hash;
+}
+
+void sim_store_buffer_frames(const struct sim_store_buffer *buffer, uint8_t *touched)
+{
+	for (uint32_t n = 0; n < buffer->count; n++)
+		touched[buffer->ring[(buffer->first + n) % buffer->size].pa >> QUIRE_PAGE_SHIFT] = 1;
 }

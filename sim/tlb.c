@@ -14,8 +14,6 @@
  * `va` is not 0. An entry that allows less than the tables is none, since it costs a fault and no
  * more.
  */
-#include <stdlib.h>
-
 #include "sim/tlb.h"
 
 /* More than any chain of faults that makes progress: absent, young, copy on write, first store. */
@@ -23,9 +21,9 @@
 
 /* --- The TLB ------------------------------------------------------------------------------ */
 
-struct sim_tlb_state *sim_tlb_create(const struct sim_machine *machine)
+struct sim_tlb_state *sim_tlb_create(const struct sim_machine *machine, const struct sim_allocator *allocator)
 {
-	struct sim_tlb_state *tlb = calloc(1, sizeof(*tlb));
+	struct sim_tlb_state *tlb = allocator->alloc(allocator->context, sizeof(*tlb), 64);
 
 	if (!tlb)
 		return NULL;
@@ -33,22 +31,23 @@ struct sim_tlb_state *sim_tlb_create(const struct sim_machine *machine)
 	tlb->sets = machine->tlb.entries / machine->tlb.ways;
 	/* On PA-RISC the space is a part of the address, not a tag that a TLB may lack. */
 	tlb->tagged = machine->tlb.tagged || machine->isa == SIM_PARISC;
-	tlb->next = calloc(tlb->sets, sizeof(*tlb->next));
-	tlb->entries = calloc((size_t)tlb->sets * tlb->ways, sizeof(*tlb->entries));
+	tlb->next = allocator->alloc(allocator->context, tlb->sets * sizeof(*tlb->next), 64);
+	tlb->entries = allocator->alloc(allocator->context,
+					(size_t)tlb->sets * tlb->ways * sizeof(*tlb->entries), 64);
 	if (!tlb->next || !tlb->entries) {
-		sim_tlb_destroy(tlb);
+		sim_tlb_destroy(tlb, allocator);
 		return NULL;
 	}
 	return tlb;
 }
 
-void sim_tlb_destroy(struct sim_tlb_state *tlb)
+void sim_tlb_destroy(struct sim_tlb_state *tlb, const struct sim_allocator *allocator)
 {
 	if (!tlb)
 		return;
-	free(tlb->entries);
-	free(tlb->next);
-	free(tlb);
+	allocator->free(allocator->context, tlb->entries);
+	allocator->free(allocator->context, tlb->next);
+	allocator->free(allocator->context, tlb);
 }
 
 static bool same_number(const struct sim_tlb_state *tlb, const struct sim_translation *entry,
@@ -233,7 +232,7 @@ static void witness_entry(struct sim *sim, const struct sim_translation *entry, 
 	struct sim_walk walk = {.va = va, .need = need, .reference = true};
 	struct sim_translation now;
 
-	if (sim->machine.isa == SIM_PARISC)
+	if (sim->machine.isa == SIM_PARISC || sim_is_bare(sim))
 		return;
 	if (!sim_walk(sim, &walk, &now) && now.frame == entry->frame && (now.bits & need) == need)
 		return;
@@ -249,6 +248,8 @@ static int fill(struct sim *sim, uintptr_t va, enum quire_access access, unsigne
 	int error;
 
 	sim->counts.tlb_misses++;
+	if (sim_is_bare(sim))
+		return sim_bare_fill(sim, va);
 	if (sim->machine.isa == SIM_PARISC) {
 		if (!sim->traps.tlb_miss)
 			return -QUIRE_EFAULT;

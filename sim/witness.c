@@ -38,19 +38,20 @@ static uint32_t writer_word(const struct sim *sim, enum sim_party party)
 	return (uint32_t)sim->current << CPU_SHIFT | number << PARTY_SHIFT | (sim->label & LABEL_MASK);
 }
 
-int sim_witness_create(struct sim_witness *witness, const struct sim_machine *machine)
+int sim_witness_create(struct sim_witness *witness, const struct sim_machine *machine,
+		       const struct sim_allocator *allocator)
 {
 	uint64_t lines = machine->memory_bytes / machine->l1d.line_bytes;
 
-	if (sim_memory_create(&witness->reference, machine->memory_bytes))
+	if (sim_memory_create(&witness->reference, machine->memory_bytes, allocator))
 		return -QUIRE_ENOMEM;
-	return sim_memory_create(&witness->writers, lines * sizeof(uint32_t));
+	return sim_memory_create(&witness->writers, lines * sizeof(uint32_t), allocator);
 }
 
-void sim_witness_destroy(struct sim_witness *witness)
+void sim_witness_destroy(struct sim_witness *witness, const struct sim_allocator *allocator)
 {
-	sim_memory_destroy(&witness->reference);
-	sim_memory_destroy(&witness->writers);
+	sim_memory_destroy(&witness->reference, allocator);
+	sim_memory_destroy(&witness->writers, allocator);
 }
 
 static void keep_violation(struct sim *sim, enum sim_party observer, uintptr_t va, quire_pa_t pa, const uint8_t *got,
@@ -120,6 +121,9 @@ void sim_witness_write(struct sim *sim, enum sim_party writer, quire_pa_t pa, co
 	unsigned shift = sim->cpu->l1d.line_shift;
 
 	memcpy(sim->witness.reference.bytes + pa, from, bytes);
+	if (sim->allocator.touched)
+		memset(sim->allocator.touched + (pa >> QUIRE_PAGE_SHIFT), 1,
+		       ((pa + bytes - 1) >> QUIRE_PAGE_SHIFT) - (pa >> QUIRE_PAGE_SHIFT) + 1);
 	for (quire_pa_t line = pa >> shift; line <= (pa + bytes - 1) >> shift; line++)
 		writers[line] = word;
 }

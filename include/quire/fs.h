@@ -37,21 +37,25 @@ struct quire_fs *quire_diskfs_mount(struct quire *q, const struct quire_block_de
 				    int *error);
 
 /* Opens a file by name, with a reference; made empty when it is not there and `create`. QUIRE_ENOENT,
- * QUIRE_ENAMETOOLONG, QUIRE_ENOMEM, QUIRE_ENOSPC, QUIRE_EIO. `name` is NUL-terminated host memory. */
+ * QUIRE_ENAMETOOLONG, QUIRE_ENOMEM, QUIRE_ENOSPC, QUIRE_EIO, QUIRE_EINVAL (a symlink). `name` is NUL-terminated
+ * memory of the kernel's. */
 int quire_fs_open(struct quire_fs *fs, const char *name, bool create, struct quire_file **file);
 
 /* Removes the name; the file goes with its last reference. QUIRE_ENOENT, QUIRE_EIO. */
 int quire_fs_unlink(struct quire_fs *fs, const char *name);
 
 /* tmpfs: makes a symlink; reads one into `target` (room for QUIRE_TARGET_BYTES + 1). QUIRE_ENOTSUP, QUIRE_EEXIST,
- * QUIRE_EINVAL (not a symlink), QUIRE_ENAMETOOLONG. */
+ * QUIRE_EINVAL (not a symlink; an empty target), QUIRE_ENAMETOOLONG, QUIRE_ENOENT, QUIRE_ENOSPC, QUIRE_ENOMEM. */
 int quire_fs_symlink(struct quire_fs *fs, const char *name, const char *target);
 int quire_fs_readlink(struct quire_fs *fs, const char *name, char *target);
 
 /* Writes everything dirty to the backing store and waits. */
 int quire_fs_sync(struct quire_fs *fs);
 
-/* Syncs, and ends the file system; its files are closed and unmapped. -QUIRE_EBUSY if one is not. */
+/*
+ * Syncs, and ends the file system; its files are closed and unmapped. -QUIRE_EBUSY if one is not, or the
+ * error of the sync: then it is still mounted.
+ */
 int quire_fs_unmount(struct quire_fs *fs);
 
 #endif

@@ -67,6 +67,7 @@ enum quire_site {
 	X(ENTRY_WALK, "entry-walk")           /* one table entry visited in a range walk */            \
 	X(ENTRY_PROTECT, "entry-protect")     /* one table entry write-protected, its page marked */   \
 	X(TABLE_PROTECT, "table-protect")     /* one upper entry write-protected */                    \
+	X(TABLE_ENTER, "table-enter")         /* the first entry of a table write-protected in a range */ \
 	X(UNMAP_ENTRY, "unmap-entry")         /* one table entry removed, its page dropped */          \
 	X(SPACE_CREATE, "space-create")       /* a space is made */                                    \
 	X(SPACE_DESTROY, "space-destroy")     /* a space ends */                                       \

@@ -122,6 +122,8 @@ struct sim_machine simulated_machine(enum sim_isa isa)
 	case SIM_X86_64:
 		describe_x86_64(&m);
 		break;
+	case SIM_BARE: /* Quire does not run there */
+		break;
 	}
 	return m;
 }
@@ -134,6 +136,7 @@ const struct quire_arch *simulated_arch(enum sim_isa isa)
 	case SIM_PARISC:
 		return &quire_arch_parisc;
 	case SIM_X86_64:
+	case SIM_BARE:
 		break;
 	}
 	return &quire_arch_x86_64;

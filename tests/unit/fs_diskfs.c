@@ -594,7 +594,9 @@ static void work(struct files *f, bool *synced)
 	for (unsigned n = 0; n < 20; n += 2)
 		quire_punch(a, n * PAGE, PAGE);
 	if (!quire_fs_open(f->fs, "b", true, &b)) {
+		/* What "b" gets may not be what the inode of "a" on the disk still names. */
 		fill(f, b, 0, 15, 'B');
+		quire_fsync(b);
 		quire_fs_sync(f->fs);
 		quire_file_put(b);
 		quire_fs_unlink(f->fs, "b");
@@ -604,6 +606,7 @@ static void work(struct files *f, bool *synced)
 	quire_truncate(a, 3 * PAGE + 10);
 	if (!quire_fs_open(f->fs, "b", true, &b)) {
 		fill(f, b, 5, 25, 'b');
+		quire_fsync(b);
 		quire_file_put(b);
 	}
 	quire_fs_sync(f->fs);

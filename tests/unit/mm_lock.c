@@ -164,7 +164,10 @@ struct record {
 	uint64_t number; /* another one in each record */
 };
 
-/* CPU 0 replaces the record and frees the old one, the others see that theirs stays what it was. */
+/*
+ * CPU 0 replaces the record and frees the old one until the others have looked often enough, who see
+ * that theirs stays what it was.
+ */
 static void replace_and_look(struct native *n, unsigned cpu)
 {
 	struct shared *s = shared_of(n);
@@ -179,10 +182,11 @@ static void replace_and_look(struct native *n, unsigned cpu)
 			if (*(volatile uint64_t *)&record->number != number)
 				note_wrong(s);
 			quire_read_end(n->q, section);
+			quire_atomic_add(&s->atomic, 1);
 		}
 		return;
 	}
-	for (unsigned round = 0; round < ROUNDS / 10; round++) {
+	for (unsigned round = 0; quire_atomic_read(&s->atomic) < ROUNDS; round++) {
 		struct record *new = quire_new(n->q, sizeof(*new)), *old = s->record;
 
 		new->number = round;

@@ -1,0 +1,231 @@
+/*
+ * `quire check`: explores all runs of a small world. For the files lab/explore_*.c.
+ *
+ *   explore_arena.c    memory that can be saved and put back as bytes
+ *   explore_machine.c  a small machine made of a large one
+ *   explore_world.c    the machine with Quire booted on it, one file on a device, two processes
+ *   explore_moves.c    what may happen next, and doing it
+ *   explore_digest.c   the digest by which a state is known again
+ *   explore_search.c   breadth first, by several threads; random walks
+ *   explore_print.c    what is shown: the counterexample, the script, the final line
+ *   explore.c          the command
+ *
+ * A world is one block of memory (struct explore_arena): the simulated machine, Quire's records and what this
+ * program knows of both. So a state is saved by copying bytes, and pointers stay right.
+ *
+ * A state is named by the moves that lead to it from the root, never by its bytes: the frontier of a search
+ * then costs eight bytes a state.
+ */
+#ifndef LAB_EXPLORE_H
+#define LAB_EXPLORE_H
+
+#include <setjmp.h>
+
+#include "lab/lab.h"
+#include "mm/mm.h"
+#include "sim/digest.h"
+
+enum {
+	EXPLORE_PAGES_MAX = 3,
+	EXPLORE_CPUS_MAX = 3,
+	EXPLORE_PROCESSES = 2,
+	EXPLORE_MOVES_MAX = 512, /* that one state may have */
+	EXPLORE_DEPTH_MAX = 32,
+	EXPLORE_NOBODY = 0xff,   /* the process of an idle CPU */
+};
+
+/* --- The arena ------------------------------------------------------------------------------------ */
+
+/*
+ * Records lie in the first part, allocated upwards, with a list of free pieces for each size; the machine's memory
+ * and its reference in the second. Records are saved whole, pages only where they changed.
+ */
+struct explore_arena {
+	uint8_t *base;
+	size_t records_max, size;
+	size_t used;      /* of the records, as of the last save or restore; the truth is in the arena's head */
+	uint8_t *touched; /* a byte a frame, outside of the arena */
+};
+
+/* False: the host has no memory. */
+bool explore_arena_create(struct explore_arena *arena, size_t frames);
+void explore_arena_destroy(struct explore_arena *arena);
+/* Zeroed; NULL: the arena is full. Alignments of a page and more come from the part for pages. */
+void *explore_arena_alloc(struct explore_arena *arena, size_t bytes, size_t align);
+void explore_arena_free(struct explore_arena *arena, void *memory, size_t bytes);
+
+/* --- Worlds ------------------------------------------------------------------------------------------ */
+
+/* Where a process may map: each place holds all pages of the file, or as many anonymous ones. */
+enum explore_place {
+	EXPLORE_SHARED,  /* the file, shared */
+	EXPLORE_ALIAS,   /* the file, shared, at another colour */
+	EXPLORE_PRIVATE, /* the file, private */
+	EXPLORE_ANON,    /* anonymous, private */
+	EXPLORE_PLACES,
+};
+
+struct explore_map {
+	bool mapped;
+	unsigned prot;
+	bool own[EXPLORE_PAGES_MAX];       /* private places: a copy of its own ... */
+	uint64_t value[EXPLORE_PAGES_MAX]; /* ... that holds this */
+};
+
+/* What must be true: the simplest memory manager that one can think of. Values are first words of pages. */
+struct explore_model {
+	uint64_t file[EXPLORE_PAGES_MAX];
+	unsigned file_pages; /* its size */
+	bool alive[EXPLORE_PROCESSES];
+	struct explore_map map[EXPLORE_PROCESSES][EXPLORE_PLACES];
+};
+
+/* A page of the device: its first word, and that of every other line. */
+struct explore_block {
+	uint64_t first, rest;
+};
+
+/* What a world is made of; the same for all worlds of a search. */
+struct explore_setting {
+	struct sim_machine machine; /* small */
+	struct quire_policy policy;
+	unsigned pages;
+	enum quire_site dropped; /* QUIRE_SITE_COUNT: none */
+	bool data_moves; /* does it matter what D caches hold? */
+	bool every_cpu;  /* does it matter on which CPU a system call without memory of a process runs? */
+};
+
+struct explore_world {
+	struct explore_arena *arena;
+	const struct explore_setting *setting;
+	struct sim *sim;
+	struct quire *quire;
+	struct quire_memory memory;
+	struct quire_file file;
+	struct quire_space *spaces[EXPLORE_PROCESSES];
+	uint8_t runs[EXPLORE_CPUS_MAX]; /* the process that a CPU runs */
+	struct explore_model model;
+	struct explore_block blocks[EXPLORE_PAGES_MAX];
+	uint64_t values; /* the last value stored */
+	uint64_t *host;  /* one page, for what read and write move */
+	unsigned steps, relaxes;
+	char wrong[160]; /* what the model found wrong; empty: nothing */
+};
+
+/* One thread's world, with what it takes to put it back. */
+struct explore_saved;
+struct explore_job {
+	const struct explore_setting *setting;
+	struct explore_arena arena;
+	struct explore_world *world;
+	struct explore_saved *root, *here;
+	jmp_buf stop;       /* where a broken invariant goes */
+	char stopped[160];
+};
+
+/* A small machine for the search. NULL or a sentence: why not. */
+const char *explore_machine(struct sim_machine *small, const struct sim_machine *large, unsigned cpus);
+
+/* NULL, or why there is no world. */
+const char *explore_job_create(struct explore_job *job, const struct explore_setting *setting);
+void explore_job_destroy(struct explore_job *job);
+/* Back to the root; back to where explore_job_save was last called. */
+void explore_job_reset(struct explore_job *job);
+void explore_job_save(struct explore_job *job);
+void explore_job_restore(struct explore_job *job);
+
+/* For the files above: */
+const char *explore_world_boot(struct explore_job *job);
+/* The fixed user address of a page of a place. */
+uintptr_t explore_address(enum explore_place place, unsigned page);
+/* The buffer that stands for user memory in read and write. */
+#define EXPLORE_BUFFER ((uintptr_t)0x10000)
+
+/* --- Moves ---------------------------------------------------------------------------------------------- */
+
+/* X(identifier, word) */
+#define EXPLORE_KINDS(X)      \
+	X(LOAD, "load")       \
+	X(STORE, "store")     \
+	X(EXECUTE, "execute") \
+	X(READ, "read")       \
+	X(WRITE, "write")     \
+	X(MAP, "map")         \
+	X(UNMAP, "unmap")     \
+	X(PROTECT, "protect") \
+	X(MSYNC, "msync")     \
+	X(TRUNCATE, "truncate") \
+	X(RECLAIM, "reclaim") \
+	X(FORK, "fork")       \
+	X(EXIT, "exit")       \
+	X(RUN, "run")         \
+	X(DEVICE_IN, "device in") \
+	X(DEVICE_OUT, "device out") \
+	X(EVICT, "evict")     \
+	X(FILL, "fill")
+
+enum explore_kind {
+#define X(id, word) EXPLORE_##id,
+	EXPLORE_KINDS(X)
+#undef X
+		EXPLORE_KIND_COUNT
+};
+
+struct explore_move {
+	uint8_t kind, cpu;
+	uint8_t a; /* place, process, pages of the file, or cache (enum sim_which) */
+	uint8_t b; /* page, protection, frame, or with EXPLORE_BY_PLACE place and page */
+};
+
+/* All moves of the world's state; result: how many. */
+unsigned explore_moves(const struct explore_world *world, struct explore_move *moves);
+/* True: all is well. False: a violation, a wrong result, or a stop; explore_what tells. */
+bool explore_do(struct explore_job *job, struct explore_move move);
+/* "cpu1: store shared page 0 (process 0)", as the world is before the move. */
+void explore_move_text(const struct explore_world *world, struct explore_move move, char *text, size_t bytes);
+/* The first line of the report after explore_do failed, and a name of the kind of failure. */
+void explore_what(const struct explore_job *job, char *text, size_t bytes);
+
+uint64_t explore_digest(const struct explore_world *world);
+
+/* --- Searches -------------------------------------------------------------------------------------------- */
+
+struct explore_bounds {
+	unsigned depth, seconds, jobs;
+	volatile const int *stop;
+	bool progress; /* show a line that is written over itself */
+};
+
+enum explore_end { EXPLORE_SAFE, EXPLORE_REFUTED, EXPLORE_OUT_OF_TIME, EXPLORE_INTERRUPTED, EXPLORE_FAILED };
+
+struct explore_result {
+	enum explore_end end;
+	const char *why;           /* EXPLORE_FAILED */
+	unsigned depth;            /* all runs of so many steps were explored */
+	double part;               /* of the next depth that was explored too, 0 to 1 */
+	uint64_t states, moves;
+	double seconds;
+	bool exhausted;            /* no state is new any more: safe at any depth */
+	struct explore_move run[EXPLORE_DEPTH_MAX]; /* of EXPLORE_REFUTED */
+	unsigned length;
+};
+
+void explore_search(const struct explore_setting *setting, const struct explore_bounds *bounds,
+		    struct explore_result *result);
+/* Random walks of `depth` moves, the n-th from seed + n. */
+void explore_random(const struct explore_setting *setting, const struct explore_bounds *bounds, uint64_t seed,
+		    struct explore_result *result);
+/* Does the run fail from the root on, at its last move and not before? */
+bool explore_replay(struct explore_job *job, const struct explore_move *run, unsigned length);
+/* Drops moves while the run still fails. */
+void explore_minimize(struct explore_job *job, struct explore_move *run, unsigned *length);
+
+/* --- The command ------------------------------------------------------------------------------------------- */
+
+struct command_line;
+
+int explore_command(const struct command_line *line);
+/* Measures steps a second. False after a message. */
+bool explore_bench(FILE *to);
+
+#endif

@@ -1,0 +1,50 @@
+/*
+ * The adversary: what hardware may do at any time without being asked. It evicts lines and fills them
+ * speculatively. No experiment uses it; a search for counterexamples makes each such move a step of its own.
+ *
+ * A move costs no time, is not counted, and is not shown to the witness: nobody has read anything.
+ */
+#ifndef SIM_ADVERSARY_H
+#define SIM_ADVERSARY_H
+
+#include "sim/sim.h"
+
+enum sim_which {
+	SIM_WHICH_L1D,
+	SIM_WHICH_L1I,
+	SIM_WHICH_L2, /* shared: `cpu` says nothing */
+	SIM_WHICH_COUNT,
+};
+
+/* A line that some way holds. */
+struct sim_line {
+	quire_pa_t pa;
+	bool dirty;
+};
+
+/* Sets and ways of a cache; 0 sets: the machine has none. */
+void sim_cache_shape(const struct sim *sim, enum sim_which which, unsigned *sets, unsigned *ways);
+/* False: the way is empty. */
+bool sim_line_at(const struct sim *sim, unsigned cpu, enum sim_which which, unsigned set, unsigned way,
+		 struct sim_line *line);
+
+/* The way is emptied, a dirty line goes to the level below. False: it was empty. */
+bool sim_evict(struct sim *sim, unsigned cpu, enum sim_which which, unsigned set, unsigned way);
+
+/*
+ * The line at va enters the CPU's L1 D or (SIM_WHICH_L1I) L1 I, as a load or fetch that is thrown away brings it:
+ * through the kernel's linear mapping, or a TLB entry that the CPU may use now, never by a walk and whatever the
+ * entry permits but user access. False: there is no such entry, it is uncached, or the line is there already.
+ */
+bool sim_speculate(struct sim *sim, unsigned cpu, enum sim_which which, uintptr_t va);
+
+/* Would it? */
+bool sim_may_speculate(struct sim *sim, unsigned cpu, enum sim_which which, uintptr_t va);
+
+/* Has the CPU's TLB an entry that its accesses to user address va would use? */
+bool sim_tlb_holds(struct sim *sim, unsigned cpu, uintptr_t va);
+
+/* First address of the n-th page that the CPU's TLB lets it speculate through; false: there are no more. */
+bool sim_speculation_page(struct sim *sim, unsigned cpu, unsigned n, uintptr_t *va);
+
+#endif

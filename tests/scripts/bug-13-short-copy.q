@@ -1,0 +1,51 @@
+title    A write whose buffer faults half way ends there; what it did not write reads as zeros
+source   Quire, list of known faults, 13: W off=100 len=200, the buffer faults after 50 bytes
+machine  hp-a500
+
+variant ramfs       fs=ramfs
+variant tmpfs-first fs=tmpfs tmpfs_clear=first
+variant tmpfs-ends  fs=tmpfs tmpfs_clear=ends
+variant disk        fs=disk
+variant arm         machine=pandaboard fs=tmpfs
+variant x86         machine=core-i5-2012 fs=tmpfs
+
+# Frames that a former owner left full of data.
+process before
+buffer  old size=2M
+exit    before
+
+mount   m $fs
+process p
+map     b anonymous private size=8K
+store   b
+unmap   b at=4K size=4K
+
+# In a new file: 50 bytes of the buffer are there.
+file    f on=m
+expect-error EFAULT { write f at=100 size=200 from=b skip=(4K - 50) }
+expect  done == 50
+expect  size(f) == 150
+buffer  r size=8K
+read    f into=r
+truncate f size=8K
+read    f into=r
+
+# The rest of the page as another process sees it, who maps it.
+map     w f shared r
+load    w
+expect  violations == 0
+
+# A whole page that ends short, in a page that is not in the cache; nothing of it may be left from the frame.
+file    g on=m
+expect-error EFAULT { write g size=4K from=b skip=96 }
+expect  done == 4000
+expect  size(g) == 4000
+truncate g size=4K
+read    g into=r
+
+# Over data that is there: what was not written stays.
+file    h on=m size=4K fill=random
+expect-error EFAULT { write h at=1K size=2K from=b skip=3K }
+read    h into=r
+expect  size(h) == 4K
+expect  violations == 0

@@ -1,18 +1,21 @@
 /*
  * The alias test of 2003 (J. Lokier, linux-kernel, 29 August 2003), on a simulated machine.
  *
- * One page of memory is mapped at two addresses. A value is stored through one and loaded through the other, right
- * behind the store and once more after a barrier that empties the store buffer. Stale after the barrier: the cache
- * holds the line twice. Stale only without: the store buffer did not see that the addresses mean the same memory.
- * No memory manager runs (sim_map_bare), and each separation starts on a machine just switched on.
+ * One page of memory is mapped at two addresses. A value is stored through one and loaded
+ * through the other, right behind the store and once more after a barrier that empties the store
+ * buffer. Stale after the barrier: the cache holds the line twice. Stale only without: the store
+ * buffer did not see that the addresses mean the same memory. No memory manager runs
+ * (sim_map_bare), and each separation starts on a machine just switched on.
  *
- * Nothing in here knows what a machine is expected to do. The verdict comes from the values that loads return.
+ * Nothing in here knows what a machine is expected to do. The verdict comes from the values that
+ * loads return.
  */
 #include "lab/alias.h"
 
 #include <stdio.h>
 
-#define FIRST_VA     ((uintptr_t)1 << 28) /* the largest separation beyond is still a user address everywhere */
+#define FIRST_VA \
+	((uintptr_t)1 << 28) /* the largest separation beyond is still a user address everywhere */
 #define TO_BYTES_MAX ((uint64_t)1 << 28)
 #define PASSES_MAX   1000u
 
@@ -35,7 +38,8 @@ const char *alias_test_fault(const struct alias_test *test)
 	if (test->from_bytes > test->to_bytes)
 		return "the least separation is above the largest";
 	if (test->passes < 2 || test->passes > PASSES_MAX)
-		return "expected 2 to 1000 passes: what a first one leaves in the cache is what a second one trips over";
+		return "expected 2 to 1000 passes: what a first one leaves in the cache is what a "
+		       "second one trips over";
 	return NULL;
 }
 
@@ -59,7 +63,8 @@ static bool is_stale(struct sim *sim, uintptr_t to, uintptr_t from, uint64_t val
 }
 
 /* Both directions, with and without a barrier, for every word in turn. */
-static void test_coherence(struct sim *sim, uintptr_t one, uintptr_t other, unsigned passes, struct alias_separation *s)
+static void test_coherence(struct sim *sim, uintptr_t one, uintptr_t other, unsigned passes,
+			   struct alias_separation *s)
 {
 	uint64_t value = 0;
 
@@ -75,7 +80,10 @@ static void test_coherence(struct sim *sim, uintptr_t one, uintptr_t other, unsi
 		}
 }
 
-/* Time of a loop that stores at one address and loads at the other, after a round that fills TLB and cache. */
+/*
+ * Time of a loop that stores at one address and loads at the other, after a round that fills TLB
+ * and cache.
+ */
 static uint64_t timed(struct sim *sim, uintptr_t one, uintptr_t other)
 {
 	uint64_t start = 0;
@@ -90,7 +98,8 @@ static uint64_t timed(struct sim *sim, uintptr_t one, uintptr_t other)
 }
 
 /* A machine just switched on with the page at FIRST_VA, and, unless 0, that far beyond. */
-static struct sim *switch_on(const struct sim_machine *machine, uint64_t separation, bool uncached, const char **why)
+static struct sim *switch_on(const struct sim_machine *machine, uint64_t separation, bool uncached,
+			     const char **why)
 {
 	quire_pa_t pa = machine->memory_bytes / 2 & ~(quire_pa_t)QUIRE_PAGE_MASK;
 	struct sim *sim = sim_create(machine, why);
@@ -141,7 +150,8 @@ static const char *time_one_address(const struct sim_machine *machine, uint64_t 
 	return NULL;
 }
 
-const char *alias_run(const struct sim_machine *machine, const struct alias_test *test, struct alias_result *result)
+const char *alias_run(const struct sim_machine *machine, const struct alias_test *test,
+		      struct alias_result *result)
 {
 	uint64_t one_address_ticks = 0;
 	const char *why = time_one_address(machine, &one_address_ticks);
@@ -175,7 +185,8 @@ static void print_size(uint64_t bytes, char *text, size_t text_bytes)
 {
 	bool mega = bytes % (1u << 20) == 0;
 
-	snprintf(text, text_bytes, "%llu%c", (unsigned long long)(bytes >> (mega ? 20 : 10)), mega ? 'M' : 'K');
+	snprintf(text, text_bytes, "%llu%c", (unsigned long long)(bytes >> (mega ? 20 : 10)),
+		 mega ? 'M' : 'K');
 }
 
 void alias_describe(const struct alias_result *result, char *text, size_t bytes)
@@ -193,11 +204,13 @@ void alias_describe(const struct alias_result *result, char *text, size_t bytes)
 		enum alias_verdict verdict = result->separations[first].verdict;
 		char low[24], high[24];
 
-		for (last = first; last + 1 < result->count && result->separations[last + 1].verdict == verdict;)
+		for (last = first;
+		     last + 1 < result->count && result->separations[last + 1].verdict == verdict;)
 			last++;
 		print_size(result->separations[first].bytes, low, sizeof(low));
 		print_size(result->separations[last].bytes, high, sizeof(high));
-		used += (size_t)snprintf(text + used, bytes - used, "%s%s%s%s: %s", first ? "; " : "", low,
-					 first == last ? "" : " to ", first == last ? "" : high, words[verdict]);
+		used += (size_t)snprintf(text + used, bytes - used, "%s%s%s%s: %s",
+					 first ? "; " : "", low, first == last ? "" : " to ",
+					 first == last ? "" : high, words[verdict]);
 	}
 }

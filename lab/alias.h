@@ -18,8 +18,8 @@ enum alias_verdict {
 
 struct alias_test {
 	uint64_t from_bytes, to_bytes; /* separations: powers of two, 4 KiB to 256 MiB */
-	unsigned passes;               /* over the words of the page; at least 2 show every failure */
-	bool uncached;                 /* the mappings bypass the caches, as a kernel may make aliases */
+	unsigned passes; /* over the words of the page; at least 2 show every failure */
+	bool uncached;   /* the mappings bypass the caches, as a kernel may make aliases */
 };
 
 struct alias_result {
@@ -27,19 +27,23 @@ struct alias_result {
 	struct alias_separation {
 		uint64_t bytes;
 		enum alias_verdict verdict;
-		uint64_t loads, stale_behind, stale_after; /* loads; stale ones without and with a barrier */
-		uint64_t violations;                       /* what the witness counted */
-		uint64_t ticks, one_address_ticks;         /* of the timed loop; the same through one address */
+		uint64_t loads;
+		uint64_t stale_behind, stale_after; /* loads, without and with a barrier */
+		uint64_t violations;                /* what the witness counted */
+		uint64_t ticks;                     /* of the timed loop */
+		uint64_t one_address_ticks;         /* of the same through one address, cached */
 	} separations[ALIAS_SEPARATIONS_MAX];
 };
 
 /* NULL, or what is wrong with the test (a sentence). */
 const char *alias_test_fault(const struct alias_test *test);
 /* NULL, or why the machine cannot be simulated. The test was checked. */
-const char *alias_run(const struct sim_machine *machine, const struct alias_test *test, struct alias_result *result);
+const char *alias_run(const struct sim_machine *machine, const struct alias_test *test,
+		      struct alias_result *result);
 
 /*
- * The least separation from which on, up to the largest tested, no verdict is below `least`; 0: not even the largest.
+ * The least separation from which on, up to the largest tested, no verdict is below `least`; 0:
+ * not even the largest.
  */
 uint64_t alias_from(const struct alias_result *result, enum alias_verdict least);
 /* "4K to 128K: cache not coherent; 256K to 16M: pass" */

@@ -256,15 +256,16 @@ static void check_policy_pair(struct check *check, const struct lab_pair *pair)
 
 static void check_variant_pair(struct check *check, const struct lab_pair *pair)
 {
-	static const char *const keys[] = {"coherence",   "pte_clean",  "flush_range",
-					   "tmpfs_clear", "file_times", "fault_around",
+	static const char *const keys[] = {"coherence",    "pte_clean",  "flush_range",
+					   "tmpfs_clear",  "file_times", "fault_around",
 					   "machine.cpus", "machine"};
 	const char *nearest;
 
 	if (lab_key_is_figure(pair->key) || strcmp(pair->key, "machine") == 0)
 		return;
 	if (lab_key_is_policy(pair->key) && check->script->bare) {
-		error(check, pair->place, "'%s' is a question to Quire, and a script with 'bare' boots none",
+		error(check, pair->place,
+		      "'%s' is a question to Quire, and a script with 'bare' boots none",
 		      pair->key);
 		return;
 	}
@@ -402,7 +403,8 @@ static void check_call(struct check *check, const struct lab_expression *e)
 	size_t count = 0;
 
 	if (check->script->bare && lab_function_needs_quire(e->name))
-		error(check, e->place, "%s asks Quire, and a script with 'bare' boots none", e->name);
+		error(check, e->place, "%s asks Quire, and a script with 'bare' boots none",
+		      e->name);
 	if (lab_is_function(e->name) || find_name(&check->measured, e->name) ||
 	    strchr(e->name, '$'))
 		return;
@@ -458,7 +460,8 @@ static void check_statement(struct check *check, const struct lab_statement *s)
 	const struct lab_argument *a = s->rule->arguments;
 
 	if (check->script->bare && !is_bare_statement(s->rule->kind))
-		error(check, s->place, "'%s' needs Quire, and a script with 'bare' boots none", s->rule->word);
+		error(check, s->place, "'%s' needs Quire, and a script with 'bare' boots none",
+		      s->rule->word);
 	check_labels(check, &s->in);
 	check_pairs(check, s);
 	for (size_t i = 0; a[i].type; i++) {

@@ -1,23 +1,28 @@
 /*
- * The statement alias-test: runs the alias test on the variant's machine and measures what it found.
+ * The statement alias-test: runs the alias test on the variant's machine and measures what it
+ * found.
  *
- * The test has machines of its own (lab/alias.c), so that its stale loads are results and not violations of the run.
+ * The test has machines of its own (lab/alias.c), so that its stale loads are results and not
+ * violations of the run.
  */
 #include "lab/alias.h"
 #include "lab/interpret.h"
 
-const char *const lab_alias_measures[] = {"cache coherent from", "all coherent from", "fast from", NULL};
+const char *const lab_alias_measures[] = {"cache coherent from", "all coherent from", "fast from",
+					  NULL};
 
 static const enum alias_verdict measured[] = {ALIAS_BUFFER_FAILS, ALIAS_SLOW, ALIAS_PASSES};
 
 /* Each measure's least separation; the first has the verdicts as its note. */
-static bool add_measures(struct lab_run *run, const struct lab_statement *s, const struct alias_result *result)
+static bool add_measures(struct lab_run *run, const struct lab_statement *s,
+			 const struct alias_result *result)
 {
 	char note[400];
 
 	alias_describe(result, note, sizeof(note));
 	for (size_t i = 0; lab_alias_measures[i]; i++) {
-		struct lab_number from = {.value = (double)alias_from(result, measured[i]), .bytes = 1};
+		struct lab_number from = {.value = (double)alias_from(result, measured[i]),
+					  .bytes = 1};
 
 		if (!lab_add_measure(run, s, lab_alias_measures[i], "B", from, i ? NULL : note))
 			return false;
@@ -32,7 +37,8 @@ bool lab_do_alias_test(struct lab_run *run, const struct lab_statement *s)
 	struct alias_result result;
 	const char *fault;
 
-	if (!lab_whole(run, s, "from", &from) || !lab_whole(run, s, "to", &to) || !lab_whole(run, s, "passes", &passes))
+	if (!lab_whole(run, s, "from", &from) || !lab_whole(run, s, "to", &to) ||
+	    !lab_whole(run, s, "passes", &passes))
 		return false;
 	test.from_bytes = from;
 	test.to_bytes = to;

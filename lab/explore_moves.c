@@ -208,7 +208,7 @@ static void add_evictions(struct list *list, unsigned cpu, enum sim_which which)
 			if (!sim_line_at(world->sim, cpu, which, set, way, &line) || !line.dirty)
 				continue;
 			page = quire_page_of(world->quire, line.pa >> QUIRE_PAGE_SHIFT);
-			if (page && !quire_page_is(page, QUIRE_PAGE_TABLE))
+			if (page && !quire_page_is(quire_page_head(page), QUIRE_PAGE_TABLE))
 				add(list, EXPLORE_EVICT, cpu, (unsigned)which | set / lines_a_page(world) << 4, page->frame);
 		}
 	}
@@ -286,6 +286,14 @@ unsigned explore_moves(const struct explore_world *world, struct explore_move *m
 }
 
 /* --- Doing one -------------------------------------------------------------------------------------------------- */
+
+/* Between two moves there is time enough for the stores that wait on other CPUs. */
+static void settle_stores(struct explore_world *world, unsigned but)
+{
+	for (unsigned cpu = 0; cpu < world->setting->machine.cpus; cpu++)
+		if (cpu != but)
+			sim_settle_stores(world->sim, cpu);
+}
 
 static uint64_t new_value(struct explore_world *world)
 {
@@ -519,6 +527,7 @@ bool explore_do(struct explore_job *job, struct explore_move move)
 	world->wrong[0] = '\0';
 	world->steps++;
 	sim_label(world->sim, world->steps);
+	settle_stores(world, move.cpu);
 	sim_switch(world->sim, move.cpu);
 	if (setjmp(job->stop))
 		return false;

@@ -124,6 +124,16 @@ static void port_step(void *context, enum quire_step step)
 	job_of(context)->world->relaxes = 0;
 }
 
+static void port_page_owner(void *context, quire_pa_t pa, uint64_t bytes, bool taken)
+{
+	struct sim *sim = job_of(context)->world->sim;
+
+	if (taken)
+		sim_frames_given(sim, pa, bytes);
+	else
+		sim_frames_freed(sim, pa, bytes);
+}
+
 static bool port_maintenance_begin(void *context, enum quire_site site)
 {
 	struct explore_world *world = job_of(context)->world;
@@ -167,6 +177,7 @@ static struct quire_port make_port(struct explore_job *job)
 		.copy_to_user = port_copy_to_user,
 		.copy_from_user = port_copy_from_user,
 		.step = port_step,
+		.page_owner = port_page_owner,
 		.maintenance_begin = port_maintenance_begin,
 		.maintenance_end = port_maintenance_end,
 		.stop = port_stop,
@@ -334,7 +345,7 @@ static void begin_model(struct explore_world *world)
 const char *explore_world_boot(struct explore_job *job)
 {
 	struct sim_allocator allocator = { job, sim_memory_alloc, sim_memory_free, job->arena.touched };
-	struct sim_traps traps = { job, trap_fault, trap_tlb_miss };
+	struct sim_traps traps = { job, trap_fault, trap_tlb_miss, trap_tlb_miss };
 	struct explore_world *world = explore_arena_alloc(&job->arena, sizeof(*world), 64);
 	const char *why;
 

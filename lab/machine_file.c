@@ -484,8 +484,9 @@ static struct contradiction check_rest(const struct sim_machine *sim)
 		return (struct contradiction){"tlb", "tagged",
 					      "`tagged = yes` goes with `asid_bits` above 0"};
 	if (sim->alias_check && (sim->isa != SIM_BARE || sim->l1d.index != SIM_VIPT))
-		return (struct contradiction){"coherence", "alias_check",
-					      "it is modelled for vipt data caches of bare machines"};
+		return (struct contradiction){
+			"coherence", "alias_check",
+			"it is modelled for vipt data caches of bare machines"};
 	if (sim->colour_bytes &&
 	    (!power_of_two(sim->colour_bytes) || sim->colour_bytes < QUIRE_PAGE_BYTES))
 		return (struct contradiction){
@@ -529,7 +530,8 @@ static void check_missing(struct reader *reader)
 	for (size_t i = 0; i < figure_key_count; i++) {
 		const struct figure_key *key = &figure_keys[i];
 
-		if (!is_needed(reader->machine, key) || find_figure(reader->machine, key->section, key->key))
+		if (!is_needed(reader->machine, key) ||
+		    find_figure(reader->machine, key->section, key->key))
 			continue;
 		lab_error_at(reader->errors, &reader->source, 0, 0,
 			     "[%s] has no `%s` (%s); where nothing is known: "

@@ -319,7 +319,8 @@ static void report_machines(FILE *to, const struct lab_variant *variants, size_t
 	for (size_t i = 0; i < count; i++)
 		for (size_t j = 0; j < variants[i].measure_count; j++)
 			if (variants[i].measures[j].note)
-				fprintf(to, "  note: [%s] %s\n", variants[i].label, variants[i].measures[j].note);
+				fprintf(to, "  note: [%s] %s\n", variants[i].label,
+					variants[i].measures[j].note);
 }
 
 /* --- Times --- */
@@ -458,7 +459,8 @@ static void report_violation(FILE *to, const struct lab_experiment *experiment,
 	print_bytes(to, "expected", sim->expected, sim->bytes);
 	print_bytes(to, "got", sim->got, sim->bytes);
 	fprintf(to, "  again     quire run --machine %s --policy %s %s\n",
-		variant->machine ? variant->machine : experiment->machine, policies, experiment->file);
+		variant->machine ? variant->machine : experiment->machine, policies,
+		experiment->file);
 }
 
 /* Has an earlier violation the same key? */
@@ -572,7 +574,8 @@ static void report_head(FILE *to, const struct lab_experiment *experiment, bool 
 {
 	fprintf(to, "%s%s%s  %s\n", colour ? "\033[1m" : "", experiment->name,
 		colour ? "\033[0m" : "", experiment->title ? experiment->title : "");
-	fprintf(to, "  machine   %s\n", experiment->machine ? experiment->machine : "each variant's own");
+	fprintf(to, "  machine   %s\n",
+		experiment->machine ? experiment->machine : "each variant's own");
 	if (experiment->question)
 		fprintf(to, "  question  %s\n", experiment->question);
 	if (experiment->source)

@@ -102,7 +102,8 @@ static char *pairs_text(const struct lab_script_variant *variant)
 }
 
 /* NULL: nothing names one. */
-static const char *machine_name(const struct lab_script *script, const struct lab_script_variant *variant,
+static const char *machine_name(const struct lab_script *script,
+				const struct lab_script_variant *variant,
 				const struct lab_options *options)
 {
 	if (options->machine)
@@ -111,7 +112,8 @@ static const char *machine_name(const struct lab_script *script, const struct la
 }
 
 /* Tells where the script names the machine that is not to be had. */
-static void machine_error(FILE *errors, const struct lab_script *script, const struct lab_script_variant *variant,
+static void machine_error(FILE *errors, const struct lab_script *script,
+			  const struct lab_script_variant *variant,
 			  const struct lab_options *options)
 {
 	const struct lab_statement *at = script->machine_at;
@@ -120,30 +122,35 @@ static void machine_error(FILE *errors, const struct lab_script *script, const s
 		return;
 	if (variant->machine)
 		lab_error_at(errors, &script->source, variant->machine->value_place.line,
-			     variant->machine->value_place.column, "the machine of variant %s could not be loaded",
-			     variant->label);
+			     variant->machine->value_place.column,
+			     "the machine of variant %s could not be loaded", variant->label);
 	else if (at)
-		lab_error_at(errors, &script->source, at->values[0].place.line, at->values[0].place.column,
+		lab_error_at(errors, &script->source, at->values[0].place.line,
+			     at->values[0].place.column,
 			     "the machine of this script could not be loaded");
 }
 
 /* NULL after error messages. */
 static struct lab_machine *load_machine(FILE *errors, const struct lab_script *script,
-					const struct lab_script_variant *variant, const struct lab_options *options)
+					const struct lab_script_variant *variant,
+					const struct lab_options *options)
 {
 	const char *name = machine_name(script, variant, options);
 	struct lab_machine *machine;
 
 	if (!name) {
 		lab_error_at(errors, &script->source, 0, 0,
-			     "the script names no machine, expected 'machine NAME' in it or --machine NAME");
+			     "the script names no machine, expected 'machine NAME' in it or "
+			     "--machine NAME");
 		return NULL;
 	}
 	machine = lab_machine_load(errors, name);
 	if (!machine) {
 		machine_error(errors, script, variant, options);
 	} else if (machine->sim.isa == SIM_BARE && !script->bare) {
-		fprintf(errors, "quire: %s: machine %s has no architecture code: it runs the alias test only\n",
+		fprintf(errors,
+			"quire: %s: machine %s has no architecture code: it runs the alias test "
+			"only\n",
 			script->path, machine->name);
 		lab_machine_free(machine);
 		machine = NULL;
@@ -154,7 +161,8 @@ static struct lab_machine *load_machine(FILE *errors, const struct lab_script *s
 /* --machine leaves out the variants that name another. */
 static bool is_chosen(const struct lab_script_variant *variant, const struct lab_options *options)
 {
-	return !options->machine || !variant->machine || strcmp(variant->machine->value, options->machine) == 0;
+	return !options->machine || !variant->machine ||
+	       strcmp(variant->machine->value, options->machine) == 0;
 }
 
 static size_t count_chosen(const struct lab_script *script, const struct lab_options *options)
@@ -167,7 +175,8 @@ static size_t count_chosen(const struct lab_script *script, const struct lab_opt
 }
 
 /* --machine NAME, and all variants name others. */
-static void none_chosen(FILE *errors, const struct lab_script *script, const struct lab_options *options)
+static void none_chosen(FILE *errors, const struct lab_script *script,
+			const struct lab_options *options)
 {
 	const char **names = lab_new(script->variant_count * sizeof(*names));
 	const char *nearest;
@@ -175,15 +184,18 @@ static void none_chosen(FILE *errors, const struct lab_script *script, const str
 	for (size_t i = 0; i < script->variant_count; i++)
 		names[i] = script->variants[i].machine->value;
 	nearest = lab_nearest(options->machine, names, script->variant_count);
-	fprintf(errors, "quire: --machine: no variant of %s runs on '%s'%s%s%s\n", script->path, options->machine,
-		nearest ? ", did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+	fprintf(errors, "quire: --machine: no variant of %s runs on '%s'%s%s%s\n", script->path,
+		options->machine, nearest ? ", did you mean '" : "", nearest ? nearest : "",
+		nearest ? "'?" : "");
 	free(names);
 }
 
-static bool check_options(FILE *errors, const struct lab_script *script, const struct lab_options *options)
+static bool check_options(FILE *errors, const struct lab_script *script,
+			  const struct lab_options *options)
 {
 	if (script->bare && options->policy_count) {
-		fprintf(errors, "quire: --policy: %s runs on bare machines, without Quire\n", script->path);
+		fprintf(errors, "quire: --policy: %s runs on bare machines, without Quire\n",
+			script->path);
 		return false;
 	}
 	if (count_chosen(script, options))
@@ -208,7 +220,8 @@ bool lab_run_check(FILE *errors, const struct lab_script *script, const struct l
 		machine = load_machine(errors, script, variant, options);
 		good = machine != NULL;
 		for (size_t j = 0; good && j < options->figure_count; j++)
-			good = lab_machine_set(errors, machine, options->figures[j].key, options->figures[j].value);
+			good = lab_machine_set(errors, machine, options->figures[j].key,
+					       options->figures[j].value);
 		lab_machine_free(machine);
 	}
 	return good;
@@ -319,7 +332,8 @@ static char *copy_or_null(const char *text)
 }
 
 /* The machine of all variants; NULL: they name different ones. */
-static const char *common_machine(const struct lab_script *script, const struct lab_options *options)
+static const char *common_machine(const struct lab_script *script,
+				  const struct lab_options *options)
 {
 	const char *common = machine_name(script, &script->variants[0], options);
 
@@ -392,8 +406,8 @@ struct lab_experiment *lab_run(FILE *errors, struct lab_script *script,
 	for (size_t i = 0; good && i < script->variant_count; i++) {
 		if (!is_chosen(&script->variants[i], options))
 			continue;
-		good = prepare(errors, &jobs.all[jobs.count], script, &script->variants[i], options, progress,
-			       &experiment->variants[jobs.count]);
+		good = prepare(errors, &jobs.all[jobs.count], script, &script->variants[i], options,
+			       progress, &experiment->variants[jobs.count]);
 		jobs.count++;
 	}
 	if (good) {

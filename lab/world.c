@@ -150,6 +150,16 @@ static void port_step(void *context, enum quire_step step)
 	sim_charge(world->sim, sim_machine(world->sim)->cost.step[step]);
 }
 
+static void port_page_owner(void *context, quire_pa_t pa, uint64_t bytes, bool taken)
+{
+	struct lab_world *world = context;
+
+	if (taken)
+		sim_frames_given(world->sim, pa, bytes);
+	else
+		sim_frames_freed(world->sim, pa, bytes);
+}
+
 static bool port_maintenance_begin(void *context, enum quire_site site)
 {
 	struct lab_world *world = context;
@@ -191,6 +201,7 @@ static struct quire_port make_port(struct lab_world *world, const struct sim_mac
 		.copy_to_user = port_user_copy,
 		.copy_from_user = port_user_copy,
 		.step = port_step,
+		.page_owner = port_page_owner,
 		.maintenance_begin = port_maintenance_begin,
 		.maintenance_end = port_maintenance_end,
 		.stop = port_stop,
@@ -232,7 +243,7 @@ static const struct quire_arch *arch_of(enum sim_isa isa)
 static const char *boot(struct lab_world *world, const struct sim_machine *machine,
 			const struct quire_policy *policy)
 {
-	struct sim_traps traps = {world, trap_fault, trap_tlb_miss};
+	struct sim_traps traps = {world, trap_fault, trap_tlb_miss, trap_tlb_miss};
 	uint64_t text = (machine->kernel_text_bytes + QUIRE_PAGE_MASK) & ~(uint64_t)QUIRE_PAGE_MASK;
 	struct quire_config config;
 	int error;

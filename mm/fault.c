@@ -1,29 +1,31 @@
 /*
  * Faults: an access found no entry, or one that forbids it.
  *
- * THE IDEA. An entry never allows more than has been settled for it. What a fault may have to settle:
+ * THE IDEA. An entry never allows more than has been settled for it. What a fault may have to
+ * settle:
  *   - a page for the address: zeros, the page of the file, or a private copy of either;
  *   - for a store to a shared page: its file's times and its dirty mark, before the store happens;
  *   - for a store to a private page: that nobody else has the page;
  *   - caches, for every observer that the entry adds (mm/coherence).
- * An access to what has been settled does not fault; whatever later needs to know of the next one (msync,
- * writeback, fork, mprotect) narrows the entry again and purges the TLB.
+ * An access to what has been settled does not fault; whatever later needs to know of the next one
+ * (msync, writeback, fork, mprotect) narrows the entry again and purges the TLB.
  *
- * WHO EXCLUDES WHOM. The areas lock, held for reading, keeps areas and tables; so mprotect, munmap and fork do
- * not run meanwhile. For pages of files, shape held for reading keeps the size, and the page lock is held from
- * before the look at page->file until the entry is written: so truncate, reclaim and writeback, which
- * take the page lock, see either no entry or a complete one; and two faults on one page that could not be
- * coherent with each other come one after the other. The table lock protects the entry. Whatever had to
- * be prepared without it (a copy, a page to read) is compared with the entry again under it; if somebody
- * else was faster the work is dropped, and the access decides by itself whether it must fault again.
+ * WHO EXCLUDES WHOM. The areas lock, held for reading, keeps areas and tables; so mprotect, munmap
+ * and fork do not run meanwhile. For pages of files, shape held for reading keeps the size, and the
+ * page lock is held from before the look at page->file until the entry is written: so truncate,
+ * reclaim and writeback, which take the page lock, see either no entry or a complete one; and two
+ * faults on one page that could not be coherent with each other come one after the other. The table
+ * lock protects the entry. Whatever had to be prepared without it (a copy, a page to read) is
+ * compared with the entry again under it; if somebody else was faster the work is dropped, and the
+ * access decides by itself whether it must fault again.
  *
- * STORE OR FETCH. Where instruction fetches do not see stores, and an area allows both, an entry allows only one
- * at a time: the change between them faults, and there the I side is synced. So code that writes code, with no
- * call to the kernel in between, runs what it wrote.
+ * STORE OR FETCH. Where instruction fetches do not see stores, and an area allows both, an entry
+ * allows only one at a time: the change between them faults, and there the I side is synced. So
+ * code that writes code, with no call to the kernel in between, runs what it wrote.
  *
- * NO CHANGE TO A PRESENT ENTRY goes without a TLB purge, and an entry that gets another page, or loses the right
- * to store, is absent and purged before it gets its new value, so that no CPU can still store to the old page
- * (or behind the I sync) after the new value is there.
+ * NO CHANGE TO A PRESENT ENTRY goes without a TLB purge, and an entry that gets another page, or
+ * loses the right to store, is absent and purged before it gets its new value, so that no CPU can
+ * still store to the old page (or behind the I sync) after the new value is there.
  */
 #include "mm/percpu.h"
 
@@ -33,7 +35,7 @@ struct fault {
 	struct quire_area *area;
 	uintptr_t va; /* of the page */
 	enum quire_access access;
-	bool force;   /* a debugger's: the protection of the area does not count */
+	bool force; /* a debugger's: the protection of the area does not count */
 };
 
 static bool is_shared(const struct fault *f)
@@ -52,7 +54,7 @@ static uint64_t file_index(const struct quire_area *area, uintptr_t va)
 	return area->index + ((va - area->start) >> QUIRE_PAGE_SHIFT);
 }
 
-/* --- What an entry may say ------------------------------------------------------------------------ */
+/* --- What an entry may say -------------------------------------------------------------------- */
 
 static bool entry_allows(unsigned bits, enum quire_access access)
 {
@@ -66,8 +68,8 @@ static bool entry_allows(unsigned bits, enum quire_access access)
 }
 
 /*
- * The bits of an entry by which stores are let through, or not, to a page that is ready for it. A private page
- * under PROT_NONE waits in an entry that is not present.
+ * The bits of an entry by which stores are let through, or not, to a page that is ready for it. A
+ * private page under PROT_NONE waits in an entry that is not present.
  */
 static unsigned entry_bits(const struct fault *f, bool store)
 {
@@ -89,8 +91,8 @@ static unsigned entry_bits(const struct fault *f, bool store)
 }
 
 /*
- * The same bits for an access that is no store, with what the entry allows already, unless that excludes what is
- * asked for.
+ * The same bits for an access that is no store, with what the entry allows already, unless that
+ * excludes what is asked for.
  */
 static unsigned keep_bits(const struct fault *f, unsigned old)
 {
@@ -101,7 +103,9 @@ static unsigned keep_bits(const struct fault *f, unsigned old)
 	return bits;
 }
 
-/* May a page that is this space's alone be stored to at once, although the access may be no store? */
+/*
+ * May a page that is this space's alone be stored to at once, although the access may be no store?
+ */
 static bool store_at_once(const struct fault *f)
 {
 	return f->access != QUIRE_FETCH || !quire_coherence_store_or_fetch(f->q);
@@ -113,16 +117,18 @@ static void purge(const struct fault *f)
 }
 
 /* Settles what an entry adds, and writes it; the table lock is held. */
-static void write_entry(const struct fault *f, struct quire_slot *slot, struct quire_page *page, unsigned bits)
+static void write_entry(const struct fault *f, struct quire_slot *slot, struct quire_page *page,
+			unsigned bits)
 {
 	if (bits & QUIRE_ENTRY_WRITE)
-		quire_coherence_user_store(f->q, page);
+		quire_coherence_user_store(f->q, page, slot->va);
 	quire_coherence_user_map(f->q, page, f->space, slot->va, bits & QUIRE_ENTRY_EXEC);
-	quire_slot_write(slot, (struct quire_entry){ .frame = page->frame, .bits = bits });
+	quire_slot_write(slot, (struct quire_entry){.frame = page->frame, .bits = bits});
 }
 
 /* Writes an entry where none is, with its rmap and a reference of its own. QUIRE_ENOMEM. */
-static int install_entry(const struct fault *f, struct quire_slot *slot, struct quire_page *page, unsigned bits)
+static int install_entry(const struct fault *f, struct quire_slot *slot, struct quire_page *page,
+			 unsigned bits)
 {
 	int error = quire_rmap_add(f->q, page, f->space, slot->va);
 
@@ -139,7 +145,7 @@ static void change_entry(const struct fault *f, struct quire_slot *slot, struct 
 			 struct quire_entry old, unsigned bits)
 {
 	if (old.bits & ~bits & QUIRE_ENTRY_WRITE) {
-		old = quire_slot_exchange(slot, (struct quire_entry){ 0 });
+		old = quire_slot_exchange(slot, (struct quire_entry){0});
 		purge(f);
 		if ((old.bits & QUIRE_ENTRY_DIRTY) && page->file)
 			quire_page_dirty(f->q, page);
@@ -148,12 +154,12 @@ static void change_entry(const struct fault *f, struct quire_slot *slot, struct 
 	purge(f);
 }
 
-/* --- Private pages -------------------------------------------------------------------------------- */
+/* --- Private pages ---------------------------------------------------------------------------- */
 
 /* A new page for the space alone; NULL: no memory. */
 static struct quire_page *new_private_page(const struct fault *f)
 {
-	struct quire_page *page = quire_page_alloc(f->q, 0);
+	struct quire_page *page = quire_page_alloc_user(f->q);
 
 	if (page)
 		quire_atomic_or(&page->flags, QUIRE_PAGE_ANON | QUIRE_PAGE_UPTODATE);
@@ -178,11 +184,14 @@ static int fault_zeros(const struct fault *f, struct quire_slot *slot)
 	return error;
 }
 
-/* Takes the entry's present page out, with purge, before it gets another one; the table lock is held. */
+/*
+ * Takes the entry's present page out, with purge, before it gets another one; the table lock is
+ * held.
+ */
 static void remove_old(const struct fault *f, struct quire_slot *slot, struct quire_page *old)
 {
 	struct quire_batch batch;
-	struct quire_entry entry = quire_slot_exchange(slot, (struct quire_entry){ 0 });
+	struct quire_entry entry = quire_slot_exchange(slot, (struct quire_entry){0});
 
 	quire_rmap_remove(f->q, old, f->space, f->va);
 	f->space->resident--;
@@ -192,8 +201,8 @@ static void remove_old(const struct fault *f, struct quire_slot *slot, struct qu
 }
 
 /*
- * Copy on write: a copy of `from` (the caller has a reference) takes the place of the entry, if that is still
- * `seen`: the entry of `from`, or none.
+ * Copy on write: a copy of `from` (the caller has a reference) takes the place of the entry, if
+ * that is still `seen`: the entry of `from`, or none.
  */
 static int fault_copy(const struct fault *f, struct quire_slot *slot, struct quire_page *from,
 		      struct quire_entry seen)
@@ -233,8 +242,8 @@ static bool is_sole_owner(struct quire_page *page)
 }
 
 /*
- * An entry with a private page, which does not allow the access as it is. The table lock is held, and released
- * here.
+ * An entry with a private page, which does not allow the access as it is. The table lock is held,
+ * and released here.
  */
 static int fault_private(const struct fault *f, struct quire_slot *slot, struct quire_page *page,
 			 struct quire_entry entry)
@@ -258,7 +267,7 @@ static int fault_private(const struct fault *f, struct quire_slot *slot, struct 
 	return error;
 }
 
-/* --- Pages of files ------------------------------------------------------------------------------- */
+/* --- Pages of files --------------------------------------------------------------------------- */
 
 static uint64_t file_pages(const struct quire_file *file)
 {
@@ -287,8 +296,12 @@ static int lock_file_page(struct quire_file *file, uint64_t index, struct quire_
 	}
 }
 
-/* Puts the locked page of the file into the entry, or gives the entry the bits that the access needs. */
-static int map_file_page(const struct fault *f, struct quire_slot *slot, struct quire_page *page, bool *fresh)
+/*
+ * Puts the locked page of the file into the entry, or gives the entry the bits that the access
+ * needs.
+ */
+static int map_file_page(const struct fault *f, struct quire_slot *slot, struct quire_page *page,
+			 bool *fresh)
 {
 	bool store = is_store(f);
 	unsigned bits = entry_bits(f, store);
@@ -317,7 +330,7 @@ static int map_file_page(const struct fault *f, struct quire_slot *slot, struct 
 	return error;
 }
 
-/* --- The neighbourhood of a read fault ------------------------------------------------------------ */
+/* --- The neighbourhood of a read fault -------------------------------------------------------- */
 
 /* Maps one more page, if it can be had without waiting and without harm to others. */
 static void map_neighbour(const struct fault *f, struct quire_slot *slot, struct quire_page *page)
@@ -342,7 +355,8 @@ static void try_neighbour(const struct fault *f, struct quire_slot *slot)
 	if (!page)
 		return;
 	if (quire_page_is(page, QUIRE_PAGE_UPTODATE) && quire_page_try_lock(f->q, page)) {
-		if (page->file == file && page->index == index && quire_page_is(page, QUIRE_PAGE_UPTODATE))
+		if (page->file == file && page->index == index &&
+		    quire_page_is(page, QUIRE_PAGE_UPTODATE))
 			map_neighbour(f, slot, page);
 		quire_page_unlock(f->q, page);
 	}
@@ -350,8 +364,8 @@ static void try_neighbour(const struct fault *f, struct quire_slot *slot)
 }
 
 /*
- * Maps the pages of the page cache around a page that was just mapped: fault_around_pages of them, aligned, as
- * far as area, file and leaf table go. Shape is held, no page lock.
+ * Maps the pages of the page cache around a page that was just mapped: fault_around_pages of them,
+ * aligned, as far as area, file and leaf table go. Shape is held, no page lock.
  */
 static void fault_around(const struct fault *f, const struct quire_slot *slot)
 {
@@ -371,7 +385,8 @@ static void fault_around(const struct fault *f, const struct quire_slot *slot)
 	if (high > f->area->end - 1)
 		high = f->area->end - 1;
 	at.entry -= ((f->va - low) >> QUIRE_PAGE_SHIFT) * entry_bytes;
-	for (at.va = low; at.va < high && file_index(f->area, at.va) < pages; at.va += QUIRE_PAGE_BYTES) {
+	for (at.va = low; at.va < high && file_index(f->area, at.va) < pages;
+	     at.va += QUIRE_PAGE_BYTES) {
 		if (at.va != f->va)
 			try_neighbour(f, &at);
 		at.entry += entry_bytes;
@@ -419,9 +434,12 @@ static int fault_file(const struct fault *f, struct quire_slot *slot)
 	return error;
 }
 
-/* --- All faults ----------------------------------------------------------------------------------- */
+/* --- All faults ------------------------------------------------------------------------------- */
 
-/* The entry may have changed since the access, so that it is allowed now, and only a TLB does not know. */
+/*
+ * The entry may have changed since the access, so that it is allowed now, and only a TLB does not
+ * know.
+ */
 static int fault_entry(const struct fault *f)
 {
 	struct quire_page *page = NULL;
@@ -446,8 +464,9 @@ static int fault_entry(const struct fault *f)
 }
 
 /*
- * The policy `subtree` forbids stores to whole leaf tables, each of which lies in one area (mm/map.c keeps it
- * so). True: that was why the store faulted; it is marked, and the access is to be tried again.
+ * The policy `subtree` forbids stores to whole leaf tables, each of which lies in one area
+ * (mm/map.c keeps it so). True: that was why the store faulted; it is marked, and the access is to
+ * be tried again.
  */
 static bool fault_table(const struct fault *f)
 {

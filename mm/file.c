@@ -1,22 +1,25 @@
 /*
  * Files: their life, read and write through the page cache, and changes of their size.
  *
- * USER MEMORY MAY BE THE FILE. The buffer of read or write can be a mapping of the same file, even of the same page. So
- * user memory is never waited for with a lock held: write() copies with faults off while it holds the page,
- * and when the copy ends short lets everything go, makes the memory present outside all locks (quire_fault_in),
- * and tries again. read() holds nothing but a reference while it copies.
+ * USER MEMORY MAY BE THE FILE. The buffer of read or write can be a mapping of the same file, even
+ * of the same page. So user memory is never waited for with a lock held: write() copies with faults
+ * off while it holds the page, and when the copy ends short lets everything go, makes the memory
+ * present outside all locks (quire_fault_in), and tries again. read() holds nothing but a reference
+ * while it copies.
  *
- * SIZE. file->resize is taken before every other lock by who may change the size: truncate, allocate, punch, and a
- * write that goes beyond the end. So two appending writes do not lose each other's, and truncate can finish
- * with the spaces (whose areas lock comes before shape) knowing that no new end has made its work wrong. Under
- * it, shape held for writing keeps faults, reads and other writes away while pages go.
+ * SIZE. file->resize is taken before every other lock by who may change the size: truncate,
+ * allocate, punch, and a write that goes beyond the end. So two appending writes do not lose each
+ * other's, and truncate can finish with the spaces (whose areas lock comes before shape) knowing
+ * that no new end has made its work wrong. Under it, shape held for writing keeps faults, reads and
+ * other writes away while pages go.
  *
- * BEYOND THE END, in the last page, user code can store through a mapping; when the file grows there must be zeros. So
- * whoever moves the end clears the rest of the page that it leaves (clear_rest).
+ * BEYOND THE END, in the last page, user code can store through a mapping; when the file grows
+ * there must be zeros. So whoever moves the end clears the rest of the page that it leaves
+ * (clear_rest).
  */
 #include "mm/percpu.h"
 
-/* --- Life ------------------------------------------------------------------------------------------- */
+/* --- Life ------------------------------------------------------------------------------------- */
 
 int quire_file_init(struct quire *q, struct quire_file *file, const struct quire_file_ops *ops)
 {
@@ -29,7 +32,7 @@ int quire_file_init(struct quire *q, struct quire_file *file, const struct quire
 	file->quire = q;
 	file->ops = ops;
 	file->bytes = 0;
-	file->times = (struct quire_times){ .mtime_ns = now, .ctime_ns = now, .atime_ns = now };
+	file->times = (struct quire_times){.mtime_ns = now, .ctime_ns = now, .atime_ns = now};
 	quire_atomic_init(&file->refs, 1);
 	quire_atomic_init(&file->areas, 0);
 	quire_atomic_init(&file->writable_areas, 0);
@@ -129,7 +132,7 @@ int quire_fsync(struct quire_file *file)
 	return error ? error : result;
 }
 
-/* --- read -------------------------------------------------------------------------------------------- */
+/* --- read ------------------------------------------------------------------------------------- */
 
 static uint64_t least(uint64_t a, uint64_t b)
 {
@@ -144,11 +147,16 @@ static size_t to_page_end(uint64_t offset)
 /* The kernel address of an offset of the file in a page, which may be the first of a folio. */
 static uintptr_t address_in(struct quire *q, const struct quire_page *page, uint64_t offset)
 {
-	return quire_page_address(q, page) + (uintptr_t)(offset - (page->index << QUIRE_PAGE_SHIFT));
+	return quire_page_address(q, page) +
+	       (uintptr_t)(offset - (page->index << QUIRE_PAGE_SHIFT));
 }
 
-/* The page at `offset`, and in *bytes how much of it may be read; NULL with *error 0: the end of the file. */
-static struct quire_page *page_to_read(struct quire_file *file, uint64_t offset, size_t *bytes, int *error)
+/*
+ * The page at `offset`, and in *bytes how much of it may be read; NULL with *error 0: the end of
+ * the file.
+ */
+static struct quire_page *page_to_read(struct quire_file *file, uint64_t offset, size_t *bytes,
+				       int *error)
 {
 	struct quire *q = file->quire;
 	unsigned cpu = quire_brlock_read_lock(q, &file->shape);
@@ -164,8 +172,12 @@ static struct quire_page *page_to_read(struct quire_file *file, uint64_t offset,
 	return *error ? NULL : page;
 }
 
-/* Reads what lies in one page. The result is less than `bytes` at the end, and with *error set when it failed. */
-static size_t read_part(struct quire_file *file, uint64_t offset, uintptr_t user, size_t bytes, int *error)
+/*
+ * Reads what lies in one page. The result is less than `bytes` at the end, and with *error set when
+ * it failed.
+ */
+static size_t read_part(struct quire_file *file, uint64_t offset, uintptr_t user, size_t bytes,
+			int *error)
 {
 	struct quire *q = file->quire;
 	const struct quire_port *port = &q->machine.port;
@@ -202,7 +214,7 @@ int64_t quire_read(struct quire_file *file, uint64_t offset, uintptr_t user, siz
 	return done || !error ? (int64_t)done : error;
 }
 
-/* --- write ------------------------------------------------------------------------------------------- */
+/* --- write ------------------------------------------------------------------------------------ */
 
 /* Grows the size; the page lock of the page that the end is in is held, and resize, if it grows. */
 static void grow(struct quire_file *file, uint64_t bytes)
@@ -211,7 +223,8 @@ static void grow(struct quire_file *file, uint64_t bytes)
 		file->bytes = bytes;
 }
 
-int quire_file_write_begin(struct quire_file *file, uint64_t offset, size_t bytes, struct quire_page **page)
+int quire_file_write_begin(struct quire_file *file, uint64_t offset, size_t bytes,
+			   struct quire_page **page)
 {
 	struct quire *q = file->quire;
 	uint64_t index = offset >> QUIRE_PAGE_SHIFT;
@@ -256,8 +269,8 @@ int64_t quire_file_write_end(struct quire_file *file, uint64_t offset, size_t by
 }
 
 /*
- * Clears what is behind `bytes` in the page where the file ends there, if it is in the page cache: see the top of
- * this file.
+ * Clears what is behind `bytes` in the page where the file ends there, if it is in the page cache:
+ * see the top of this file.
  */
 static void clear_rest(struct quire_file *file, uint64_t bytes)
 {
@@ -278,7 +291,10 @@ static void clear_rest(struct quire_file *file, uint64_t bytes)
 	quire_page_put(q, page);
 }
 
-/* One try at one page; shape is held. Bytes written: 0 when the user memory was not there; or an error. */
+/*
+ * One try at one page; shape is held. Bytes written: 0 when the user memory was not there; or an
+ * error.
+ */
 static int64_t write_page(struct quire_file *file, uint64_t offset, uintptr_t user, size_t bytes)
 {
 	struct quire *q = file->quire;
@@ -369,11 +385,12 @@ int64_t quire_write(struct quire_file *file, uint64_t offset, uintptr_t user, si
 	return done ? (int64_t)done : result;
 }
 
-/* --- Size ---------------------------------------------------------------------------------------------- */
+/* --- Size ------------------------------------------------------------------------------------- */
 
 /*
- * Reads the page at `offset` of the file if a part of it is about to be cleared there: what is on the backing store must
- * be changed with it. NULL with *error 0: there is nothing to clear. The page has a reference.
+ * Reads the page at `offset` of the file if a part of it is about to be cleared there: what is on
+ * the backing store must be changed with it. NULL with *error 0: there is nothing to clear. The
+ * page has a reference.
  */
 static struct quire_page *page_to_clear(struct quire_file *file, uint64_t offset, int *error)
 {
@@ -440,7 +457,8 @@ static int check_range(uint64_t offset, uint64_t bytes)
 {
 	if (!bytes)
 		return -QUIRE_EINVAL;
-	return offset > (uint64_t)INT64_MAX || bytes > (uint64_t)INT64_MAX - offset ? -QUIRE_EFBIG : 0;
+	return offset > (uint64_t)INT64_MAX || bytes > (uint64_t)INT64_MAX - offset ? -QUIRE_EFBIG
+										    : 0;
 }
 
 int quire_allocate(struct quire_file *file, uint64_t offset, uint64_t bytes)
@@ -484,11 +502,14 @@ static void clear_part(struct quire_file *file, struct quire_page *page, uint64_
 	quire_page_put(q, page);
 }
 
-/* resize and shape (for writing) are held. Both partial pages are read first, since that can fail. */
+/*
+ * resize and shape (for writing) are held. Both partial pages are read first, since that can fail.
+ */
 static int punch(struct quire_file *file, uint64_t offset, uint64_t bytes)
 {
 	uint64_t end = offset + bytes;
-	uint64_t first = (offset + QUIRE_PAGE_MASK) >> QUIRE_PAGE_SHIFT, beyond = end >> QUIRE_PAGE_SHIFT;
+	uint64_t first = (offset + QUIRE_PAGE_MASK) >> QUIRE_PAGE_SHIFT,
+		 beyond = end >> QUIRE_PAGE_SHIFT;
 	struct quire_page *head, *tail = NULL;
 	int error;
 

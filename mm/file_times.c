@@ -1,14 +1,14 @@
 /*
  * Times of files: when they are marked, and by whom.
  *
- * read and mmap mark atime; write, truncate, punch and stores through shared mappings mark mtime and ctime; a
- * change of what is kept (fallocate) marks ctime. A store through a mapping is seen when it faults: an
- * entry of a shared page lets stores through only after one has faulted and marked the times, and msync takes
- * that right away again (mm/msync.c). So the mark lies between the store and the next msync, as POSIX asks
- * (XSH, mmap, "st_mtime and st_ctime").
+ * read and mmap mark atime; write, truncate, punch and stores through shared mappings mark mtime
+ * and ctime; a change of what is kept (fallocate) marks ctime. A store through a mapping is seen
+ * when it faults: an entry of a shared page lets stores through only after one has faulted and
+ * marked the times, and msync takes that right away again (mm/msync.c). So the mark lies between
+ * the store and the next msync, as POSIX asks (XSH, mmap, "st_mtime and st_ctime").
  *
- * times_lock is a leaf of the lock order and held for a few words only: marking can meet a writer of the same
- * file in no other place.
+ * times_lock is a leaf of the lock order and held for a few words only: marking can meet a writer
+ * of the same file in no other place.
  */
 #include "mm/mm.h"
 

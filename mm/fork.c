@@ -1,22 +1,26 @@
 /*
  * fork: a copy of a space that shares its pages until one of the two stores.
  *
- * Only entries of private pages are copied, without the right to store in both spaces; whatever a file can give
- * again faults in the child. The parent's areas lock is held for writing until the TLB is purged: no fault
- * makes a page its own in between, and when fork returns no CPU can store to a shared page through an old entry.
+ * Only entries of private pages are copied, without the right to store in both spaces; whatever a
+ * file can give again faults in the child. The parent's areas lock is held for writing until the
+ * TLB is purged: no fault makes a page its own in between, and when fork returns no CPU can store
+ * to a shared page through an old entry.
  *
- * Nothing is flushed here. The child sees a private page at the parent's address, so at its colour; and the copy on
- * write that comes later brings what the source's lines hold (quire_coherence_copy_user_page).
+ * Nothing is flushed here. The child sees a private page at the parent's address, so at its colour;
+ * and the copy on write that comes later brings what the source's lines hold
+ * (quire_coherence_copy_user_page).
  */
 #include "mm/walk.h"
 
 struct fork {
 	struct quire *q;
 	struct quire_space *parent, *child;
-	uintptr_t first, last; /* addresses whose entries were narrowed in the parent; first > last: none */
+	/* Addresses whose entries were narrowed in the parent; first > last: none. */
+	uintptr_t first, last;
 };
 
-static bool is_private_page(struct quire *q, const struct quire_entry *entry, struct quire_page **page)
+static bool is_private_page(struct quire *q, const struct quire_entry *entry,
+			    struct quire_page **page)
 {
 	*page = entry->bits ? quire_page_of(q, entry->frame) : NULL;
 	return *page && quire_page_is(*page, QUIRE_PAGE_ANON);
@@ -38,7 +42,7 @@ static int fork_entry(struct fork *fork, struct quire_slot *from, struct quire_s
 	if (error)
 		return error;
 	quire_page_get(page);
-	narrow = (struct quire_entry){ .frame = entry.frame, .bits = entry.bits & ~stores };
+	narrow = (struct quire_entry){.frame = entry.frame, .bits = entry.bits & ~stores};
 	if (entry.bits & QUIRE_ENTRY_WRITE) {
 		(void)quire_slot_exchange(from, narrow);
 		if (from->va < fork->first)
@@ -72,8 +76,9 @@ static bool find_private(struct fork *fork, struct quire_slot *from, uintptr_t s
 }
 
 /*
- * Copies the entries of one leaf table of the parent, from `from` up to `stop`. The child gets a table only if there
- * is something to put into it; memory for it is taken without the parent's table lock.
+ * Copies the entries of one leaf table of the parent, from `from` up to `stop`. The child gets a
+ * table only if there is something to put into it; memory for it is taken without the parent's
+ * table lock.
  */
 static int fork_table(struct fork *fork, struct quire_slot *from, uintptr_t stop)
 {
@@ -119,7 +124,7 @@ static int fork_area(struct fork *fork, const struct quire_area *area)
 int quire_space_fork(struct quire_space *parent, struct quire_space **child)
 {
 	struct quire *q = parent->quire;
-	struct fork fork = { .q = q, .parent = parent, .first = UINTPTR_MAX };
+	struct fork fork = {.q = q, .parent = parent, .first = UINTPTR_MAX};
 	struct quire_area *area;
 	int error;
 
@@ -130,10 +135,12 @@ int quire_space_fork(struct quire_space *parent, struct quire_space **child)
 		return error;
 	quire_brlock_write_lock(q, &parent->areas_lock);
 	quire_brlock_write_lock(q, &fork.child->areas_lock);
-	for (area = quire_area_find(&parent->areas, 0); area && !error; area = quire_area_next(area))
+	for (area = quire_area_find(&parent->areas, 0); area && !error;
+	     area = quire_area_next(area))
 		error = fork_area(&fork, area);
 	if (fork.first <= fork.last)
-		quire_coherence_tlb(q, parent, fork.first, fork.last + QUIRE_PAGE_BYTES, QUIRE_SITE_TLB_FORK);
+		quire_coherence_tlb(q, parent, fork.first, fork.last + QUIRE_PAGE_BYTES,
+				    QUIRE_SITE_TLB_FORK);
 	quire_brlock_write_unlock(q, &fork.child->areas_lock);
 	quire_brlock_write_unlock(q, &parent->areas_lock);
 	if (error) {

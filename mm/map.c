@@ -1,19 +1,22 @@
 /*
  * Areas come, change and go: mmap, munmap, mprotect.
  *
- * All three hold the areas lock for writing, so no fault of the space runs meanwhile, and all follow one plan:
- * take the memory that may be needed before anything changes; split areas so that the range begins and ends
- * with an area; change whole areas; free records and drop files after the lock is let go.
+ * All three hold the areas lock for writing, so no fault of the space runs meanwhile, and all
+ * follow one plan: take the memory that may be needed before anything changes; split areas so that
+ * the range begins and ends with an area; change whole areas; free records and drop files after the
+ * lock is let go.
  *
- * ENTRIES ARE NARROWED HERE, and by writeback, truncate and msync at the same time, which do not hold the
- * areas lock. So nothing is concluded from an entry that is narrow already: its purge may still be under way on
- * another CPU. mprotect purges its whole range whenever it takes rights away. And an entry that was dirty has its
- * TLB entries purged before its table lock is let go: else writeback could find neither a dirty entry nor a
- * stale one to wait for, while another CPU still stores through the stale one.
+ * ENTRIES ARE NARROWED HERE, and by writeback, truncate and msync at the same time, which do not
+ * hold the areas lock. So nothing is concluded from an entry that is narrow already: its purge may
+ * still be under way on another CPU. mprotect purges its whole range whenever it takes rights away.
+ * And an entry that was dirty has its TLB entries purged before its table lock is let go: else
+ * writeback could find neither a dirty entry nor a stale one to wait for, while another CPU still
+ * stores through the stale one.
  *
- * SUBTREE. Under that policy a leaf table may forbid stores as a whole, which is undone as a whole by the first
- * store. That is right only while all of the table belongs to one area. So a split inside a leaf table first
- * turns the table's protection into protection of its entries (split_table).
+ * SUBTREE. Under that policy a leaf table may forbid stores as a whole, which is undone as a whole
+ * by the first store. That is right only while all of the table belongs to one area. So a split
+ * inside a leaf table first turns the table's protection into protection of its entries
+ * (split_table).
  */
 #include "mm/walk.h"
 
@@ -27,7 +30,7 @@ struct change {
 	struct quire_area *dead; /* areas removed, chained by `left` */
 };
 
-/* --- Records -------------------------------------------------------------------------------------- */
+/* --- Records ---------------------------------------------------------------------------------- */
 
 /* Counts the area at its file, and takes the file's reference. */
 static void attach(struct quire_area *area)
@@ -111,7 +114,7 @@ static void bury(struct change *change, struct quire_area *area)
 	change->dead = area;
 }
 
-/* --- Splitting and merging ------------------------------------------------------------------------- */
+/* --- Splitting and merging -------------------------------------------------------------------- */
 
 /* Before va becomes the border of two areas: see the top of this file. */
 static void split_table(struct quire_space *space, uintptr_t va)
@@ -120,7 +123,8 @@ static void split_table(struct quire_space *space, uintptr_t va)
 	uintptr_t span = quire_table_span(space);
 	uintptr_t base = va & ~(span - 1);
 
-	if (va == base || q->policy.file_times != QUIRE_FILE_TIMES_SUBTREE || !q->machine.traits.subtree_protect)
+	if (va == base || q->policy.file_times != QUIRE_FILE_TIMES_SUBTREE ||
+	    !q->machine.traits.subtree_protect)
 		return;
 	quire_protect_entries(space, base, base + span);
 	if (quire_table_unprotect(space, va))
@@ -165,8 +169,8 @@ static struct quire_area *cut(struct change *change, uintptr_t low, uintptr_t hi
 /* Could the two, of which b begins where a ends, be one? */
 static bool same_kind(const struct quire_area *a, const struct quire_area *b)
 {
-	return a->end == b->start && a->prot == b->prot && a->flags == b->flags && a->file == b->file &&
-	       a->file_writable == b->file_writable &&
+	return a->end == b->start && a->prot == b->prot && a->flags == b->flags &&
+	       a->file == b->file && a->file_writable == b->file_writable &&
 	       (!a->file || a->index + ((a->end - a->start) >> QUIRE_PAGE_SHIFT) == b->index);
 }
 
@@ -197,7 +201,7 @@ static void merge(struct change *change, uintptr_t low, uintptr_t high)
 	}
 }
 
-/* --- Entries --------------------------------------------------------------------------------------- */
+/* --- Entries ---------------------------------------------------------------------------------- */
 
 static bool is_private_page(const struct quire_page *page)
 {
@@ -205,8 +209,8 @@ static bool is_private_page(const struct quire_page *page)
 }
 
 /*
- * Removes the slot's entry into the batch; true if stores through it had made a page of a file dirty. `keep`:
- * private pages stay.
+ * Removes the slot's entry into the batch; true if stores through it had made a page of a file
+ * dirty. `keep`: private pages stay.
  */
 static bool unmap_slot(struct quire_batch *batch, struct quire_slot *slot, bool keep)
 {
@@ -223,7 +227,7 @@ static bool unmap_slot(struct quire_batch *batch, struct quire_slot *slot, bool 
 	if (keep && is_private_page(page))
 		return false;
 	quire_step(q, QUIRE_STEP_UNMAP_ENTRY);
-	entry = quire_slot_exchange(slot, (struct quire_entry){ 0 });
+	entry = quire_slot_exchange(slot, (struct quire_entry){0});
 	dirty = (entry.bits & QUIRE_ENTRY_DIRTY) && page->file;
 	if (dirty)
 		quire_page_dirty(q, page);
@@ -234,8 +238,8 @@ static bool unmap_slot(struct quire_batch *batch, struct quire_slot *slot, bool 
 }
 
 /* Removes the entries of [low, high), or of the pages of files there only (`keep`). */
-static void unmap_range(struct quire_space *space, uintptr_t low, uintptr_t high, bool exec, bool keep,
-			enum quire_site site)
+static void unmap_range(struct quire_space *space, uintptr_t low, uintptr_t high, bool exec,
+			bool keep, enum quire_site site)
 {
 	struct quire_batch batch;
 	struct quire_slot slot;
@@ -257,14 +261,14 @@ static void unmap_range(struct quire_space *space, uintptr_t low, uintptr_t high
 	quire_batch_end(&batch);
 }
 
-void quire_unmap_entries(struct quire_space *space, struct quire_area *area, uintptr_t low, uintptr_t high,
-			 bool exiting)
+void quire_unmap_entries(struct quire_space *space, struct quire_area *area, uintptr_t low,
+			 uintptr_t high, bool exiting)
 {
 	unmap_range(space, low, high, area->prot & QUIRE_PROT_EXEC, false,
 		    exiting ? QUIRE_SITE_TLB_SPACE : QUIRE_SITE_TLB_BATCH);
 }
 
-/* --- Files whose pages go ---------------------------------------------------------------------------- */
+/* --- Files whose pages go --------------------------------------------------------------------- */
 
 void quire_file_unmap(struct quire_file *file, uint64_t first, uint64_t last)
 {
@@ -286,7 +290,10 @@ void quire_file_unmap(struct quire_file *file, uint64_t first, uint64_t last)
 	}
 }
 
-/* Private copies in one area of the file's pages from `first` on. The areas lock is held for reading. */
+/*
+ * Private copies in one area of the file's pages from `first` on. The areas lock is held for
+ * reading.
+ */
 static void unmap_private(struct quire_space *space, struct quire_area *area, uint64_t first)
 {
 	uint64_t pages = (area->end - area->start) >> QUIRE_PAGE_SHIFT;
@@ -298,10 +305,10 @@ static void unmap_private(struct quire_space *space, struct quire_area *area, ui
 }
 
 /*
- * The reverse map of a file's page does not know its private copies, so they are looked for in all areas. The
- * areas lock comes before `shape` in the order of locks, which is why this is a second pass, after truncate has
- * let shape go: faults see the new size already. `lists` is held over it; nobody asks for that with an areas
- * lock held.
+ * The reverse map of a file's page does not know its private copies, so they are looked for in all
+ * areas. The areas lock comes before `shape` in the order of locks, which is why this is a second
+ * pass, after truncate has let shape go: faults see the new size already. `lists` is held over it;
+ * nobody asks for that with an areas lock held.
  */
 void quire_file_unmap_private(struct quire_file *file, uint64_t first)
 {
@@ -323,11 +330,11 @@ void quire_file_unmap_private(struct quire_file *file, uint64_t first)
 	quire_unlock(q, &q->lists);
 }
 
-/* --- mmap ---------------------------------------------------------------------------------------------- */
+/* --- mmap ------------------------------------------------------------------------------------- */
 
 #define PROT_ALL (QUIRE_PROT_READ | QUIRE_PROT_WRITE | QUIRE_PROT_EXEC)
-#define FLAGS_ALL                                                                                  \
-	(QUIRE_MAP_SHARED | QUIRE_MAP_PRIVATE | QUIRE_MAP_FIXED | QUIRE_MAP_ANONYMOUS |            \
+#define FLAGS_ALL                                                                       \
+	(QUIRE_MAP_SHARED | QUIRE_MAP_PRIVATE | QUIRE_MAP_FIXED | QUIRE_MAP_ANONYMOUS | \
 	 QUIRE_MAP_LOCKED)
 
 /* Rounds a size up to pages; false: it does not fit an address. */
@@ -346,14 +353,14 @@ static bool in_user_range(const struct quire *q, uintptr_t va, size_t bytes)
 	return va >= format->user_low && va <= format->user_high && bytes <= format->user_high - va;
 }
 
-static int check_map(uintptr_t va, size_t *bytes, unsigned prot, unsigned flags, const struct quire_file *file,
-		     uint64_t offset, bool file_writable)
+static int check_map(uintptr_t va, size_t *bytes, unsigned prot, unsigned flags,
+		     const struct quire_file *file, uint64_t offset, bool file_writable)
 {
 	bool shared = flags & QUIRE_MAP_SHARED, private = flags & QUIRE_MAP_PRIVATE;
 
-	if (!*bytes || shared == private || (prot & ~(unsigned)PROT_ALL) || (flags & ~(unsigned)FLAGS_ALL) ||
-	    !file != !!(flags & QUIRE_MAP_ANONYMOUS) || (offset & QUIRE_PAGE_MASK) ||
-	    ((flags & QUIRE_MAP_FIXED) && (va & QUIRE_PAGE_MASK)))
+	if (!*bytes || shared == private || (prot & ~(unsigned)PROT_ALL) ||
+	    (flags & ~(unsigned)FLAGS_ALL) || !file != !!(flags & QUIRE_MAP_ANONYMOUS) ||
+	    (offset & QUIRE_PAGE_MASK) || ((flags & QUIRE_MAP_FIXED) && (va & QUIRE_PAGE_MASK)))
 		return -QUIRE_EINVAL;
 	if (!round_up(bytes))
 		return -QUIRE_ENOMEM;
@@ -385,11 +392,12 @@ static int place(struct quire_space *space, struct quire_area *area, uintptr_t v
 		if (!in_user_range(q, va, bytes))
 			return -QUIRE_ENOMEM;
 		area->start = va;
-	} else if (hint && in_user_range(q, hint, bytes) && range_free(&space->areas, hint, bytes) &&
+	} else if (hint && in_user_range(q, hint, bytes) &&
+		   range_free(&space->areas, hint, bytes) &&
 		   (!period || (hint & (period - 1)) == colour)) {
 		area->start = hint;
-	} else if (!quire_area_gap(&space->areas, format->user_low, format->user_high, bytes, period, colour,
-				   &area->start)) {
+	} else if (!quire_area_gap(&space->areas, format->user_low, format->user_high, bytes,
+				   period, colour, &area->start)) {
 		return -QUIRE_ENOMEM;
 	}
 	area->end = area->start + bytes;
@@ -415,8 +423,8 @@ static void remove_range(struct change *change, uintptr_t low, uintptr_t high)
 }
 
 /*
- * Puts the area, whose file and kind are set, into the space, and tells its start. It may have become part of
- * another area when this returns.
+ * Puts the area, whose file and kind are set, into the space, and tells its start. It may have
+ * become part of another area when this returns.
  */
 static int insert(struct quire_space *space, struct quire_area *area, uintptr_t *va, size_t bytes)
 {
@@ -437,8 +445,11 @@ static int insert(struct quire_space *space, struct quire_area *area, uintptr_t 
 	return error;
 }
 
-/* An area of the file (NULL: anonymous), or of memory that is shared; its place is not chosen yet. */
-static int new_area(struct quire *q, size_t bytes, unsigned flags, struct quire_file *file, struct quire_area **made)
+/*
+ * An area of the file (NULL: anonymous), or of memory that is shared; its place is not chosen yet.
+ */
+static int new_area(struct quire *q, size_t bytes, unsigned flags, struct quire_file *file,
+		    struct quire_area **made)
 {
 	struct quire_area *area = quire_new(q, sizeof(*area));
 	bool memory = !file && (flags & QUIRE_MAP_SHARED);
@@ -458,8 +469,8 @@ static int new_area(struct quire *q, size_t bytes, unsigned flags, struct quire_
 	return 0;
 }
 
-int quire_mmap(struct quire_space *space, uintptr_t *va, size_t bytes, unsigned prot, unsigned flags,
-	       struct quire_file *file, uint64_t offset, bool file_writable)
+int quire_mmap(struct quire_space *space, uintptr_t *va, size_t bytes, unsigned prot,
+	       unsigned flags, struct quire_file *file, uint64_t offset, bool file_writable)
 {
 	struct quire *q = space->quire;
 	struct quire_area *area;
@@ -488,7 +499,7 @@ int quire_mmap(struct quire_space *space, uintptr_t *va, size_t bytes, unsigned 
 	return 0;
 }
 
-/* --- munmap -------------------------------------------------------------------------------------------- */
+/* --- munmap ----------------------------------------------------------------------------------- */
 
 int quire_munmap(struct quire_space *space, uintptr_t va, size_t bytes)
 {
@@ -496,7 +507,8 @@ int quire_munmap(struct quire_space *space, uintptr_t va, size_t bytes)
 	int error;
 
 	quire_step(space->quire, QUIRE_STEP_SYSCALL);
-	if (!bytes || (va & QUIRE_PAGE_MASK) || !round_up(&bytes) || !in_user_range(space->quire, va, bytes))
+	if (!bytes || (va & QUIRE_PAGE_MASK) || !round_up(&bytes) ||
+	    !in_user_range(space->quire, va, bytes))
 		return -QUIRE_EINVAL;
 	error = change_begin(&change, space);
 	if (error)
@@ -506,7 +518,7 @@ int quire_munmap(struct quire_space *space, uintptr_t va, size_t bytes)
 	return 0;
 }
 
-/* --- mprotect ------------------------------------------------------------------------------------------ */
+/* --- mprotect --------------------------------------------------------------------------------- */
 
 /* What remains of an entry's bits under another protection; more comes by faults. */
 static unsigned protected_bits(struct quire *q, unsigned bits, unsigned prot)
@@ -540,7 +552,8 @@ static bool protect_slot(struct quire_slot *slot, unsigned prot)
 	page = quire_page_of(q, entry.frame);
 	quire_require(q, page);
 	if (now.bits & ~entry.bits & QUIRE_ENTRY_PRESENT)
-		quire_coherence_user_map(q, page, slot->space, slot->va, now.bits & QUIRE_ENTRY_EXEC);
+		quire_coherence_user_map(q, page, slot->space, slot->va,
+					 now.bits & QUIRE_ENTRY_EXEC);
 	entry = quire_slot_exchange(slot, now);
 	if ((entry.bits & QUIRE_ENTRY_DIRTY) && !(now.bits & QUIRE_ENTRY_DIRTY) && page->file)
 		quire_page_dirty(q, page);
@@ -577,7 +590,8 @@ static bool refused(struct quire_space *space, uintptr_t low, uintptr_t high, un
 	struct quire_area *area = quire_area_find(&space->areas, low);
 
 	for (; area && area->start <= low && low < high; area = quire_area_next(area)) {
-		if ((prot & QUIRE_PROT_WRITE) && (area->flags & QUIRE_MAP_SHARED) && !area->file_writable)
+		if ((prot & QUIRE_PROT_WRITE) && (area->flags & QUIRE_MAP_SHARED) &&
+		    !area->file_writable)
 			return true;
 		low = area->end;
 	}

@@ -1,8 +1,9 @@
 /*
  * Files without a name, behind shared anonymous areas.
  *
- * Memory that a space shares with its children by MAP_SHARED | MAP_ANONYMOUS has an owner that outlives every one
- * of them: a file that only its areas hold. So faults, fork and the reverse map need to know nothing of it.
+ * Memory that a space shares with its children by MAP_SHARED | MAP_ANONYMOUS has an owner that
+ * outlives every one of them: a file that only its areas hold. So faults, fork and the reverse map
+ * need to know nothing of it.
  */
 #include "mm/mm.h"
 

@@ -137,6 +137,15 @@ struct quire_rmap {
 	bool visited; /* by the pass over the chain that is under way; under the rmap lock */
 };
 
+/* What policy `exact` knows of the copies of a page, in or out of use: mm/coherence/exact.c. Under the rmap lock. */
+struct quire_coherence_state {
+	uint16_t dirty;   /* colour, from 1, whose lines may be newer than what is below them; 0: none */
+	uint16_t held[2]; /* users' colours that may hold lines, stale or not; 0: unused */
+	uint16_t insn;    /* colour whose I lines are no older than the page; 0: none */
+	uint16_t leaving; /* table entries removed whose TLB purge is not complete */
+	uint8_t bits;
+};
+
 struct quire_page {
 	struct quire_atomic flags;
 	struct quire_atomic refs; /* 0: free */
@@ -150,6 +159,7 @@ struct quire_page {
 	struct quire_lock table;  /* QUIRE_PAGE_TABLE: lock of the entries in it */
 	uint32_t used;            /* QUIRE_PAGE_TABLE: entries present; under `table`, of upper ones `upper` */
 	uintptr_t last_va;        /* user address of the last mapping that left, for its colour; 0: none owed */
+	struct quire_coherence_state coherence; /* stays when the frame changes owner */
 };
 
 int quire_pages_init(struct quire *q);
@@ -160,6 +170,8 @@ void quire_pages_destroy(struct quire *q);
  * NULL: none left. Takes the CPU's own list for order 0.
  */
 struct quire_page *quire_page_alloc(struct quire *q, unsigned order);
+/* One page, to be copied or cleared for a user (coherence) before anything else is done to it. */
+struct quire_page *quire_page_alloc_user(struct quire *q);
 /* Drops a reference; the last one frees the block. Its cached lines are settled first (coherence). */
 void quire_page_put(struct quire *q, struct quire_page *page);
 void quire_page_get(struct quire_page *page);

@@ -1,20 +1,21 @@
 /*
  * msync: what was stored through mappings becomes known to the file.
  *
- * THE TIMES of a file must be marked between a store and the next msync. A store that faults marks them (fault.c), and
- * msync makes the next one fault. How is the policy file_times:
+ * THE TIMES of a file must be marked between a store and the next msync. A store that faults marks
+ * them (fault.c), and msync makes the next one fault. How is the policy file_times:
  *   never     not at all: msync only looks at the areas. The second store after a fault is missed.
  *   fault     every entry of the range that allows stores is narrowed.
- *   subtree   where the ISA can forbid stores in an upper entry, one such entry is narrowed for a whole leaf
- *             table of the range, and leaf entries only at its ragged ends. The first store below gives the
- *             whole table back, and that is enough: times are the file's, and the table is of one area.
+ *   subtree   where the ISA can forbid stores in an upper entry, one such entry is narrowed for a
+ *             whole leaf table of the range, and leaf entries only at its ragged ends. The first store below
+ *             gives the whole table back, and that is enough: times are the file's, and the table
+ *             is of one area.
  *
- * THE DATA. An entry that loses the right to store gives its dirty mark to the page, so nothing depends on the entry
- * any more. Protected tables leave entries and marks as they are. MS_SYNC then writes the dirty pages of the
- * range, and only of the range; nothing leaves the page cache.
+ * THE DATA. An entry that loses the right to store gives its dirty mark to the page, so nothing
+ * depends on the entry any more. Protected tables leave entries and marks as they are. MS_SYNC then
+ * writes the dirty pages of the range, and only of the range; nothing leaves the page cache.
  *
- * An entry is purged from all TLBs before its table lock is let go: writeback that finds it narrow must be able to
- * rely on no store coming through it any more.
+ * An entry is purged from all TLBs before its table lock is let go: writeback that finds it narrow
+ * must be able to rely on no store coming through it any more.
  */
 #include "mm/walk.h"
 
@@ -104,10 +105,11 @@ struct part {
 };
 
 /*
- * Does what one area of [*va, high) asks for, and moves *va behind it. False: there is no further one. *hole: there was
- * something without an area before it.
+ * Does what one area of [*va, high) asks for, and moves *va behind it. False: there is no further
+ * one. *hole: there was something without an area before it.
  */
-static bool sync_area(struct quire_space *space, uintptr_t *va, uintptr_t high, struct part *part, bool *hole)
+static bool sync_area(struct quire_space *space, uintptr_t *va, uintptr_t high, struct part *part,
+		      bool *hole)
 {
 	struct quire_area *area = quire_area_find(&space->areas, *va);
 	uintptr_t low = *va, end;
@@ -179,7 +181,8 @@ int quire_msync(struct quire_space *space, uintptr_t va, size_t bytes, unsigned 
 	const unsigned all = QUIRE_MS_ASYNC | QUIRE_MS_INVALIDATE | QUIRE_MS_SYNC;
 
 	quire_step(space->quire, QUIRE_STEP_SYSCALL);
-	if ((va & QUIRE_PAGE_MASK) || (flags & ~all) || ((flags & QUIRE_MS_ASYNC) && (flags & QUIRE_MS_SYNC)))
+	if ((va & QUIRE_PAGE_MASK) || (flags & ~all) ||
+	    ((flags & QUIRE_MS_ASYNC) && (flags & QUIRE_MS_SYNC)))
 		return -QUIRE_EINVAL;
 	if (bytes > SIZE_MAX - QUIRE_PAGE_MASK)
 		return -QUIRE_ENOMEM;

@@ -83,6 +83,7 @@ static void init_descriptor(struct quire_page *page, uint64_t frame)
 	quire_lock_init(&page->table);
 	page->used = 0;
 	page->last_va = 0;
+	page->coherence = (struct quire_coherence_state){0};
 }
 
 /* --- Buddy lists, under q->frames ------------------------------------------------------------ */
@@ -258,7 +259,15 @@ uint64_t quire_pages_free(struct quire *q)
 
 /* --- Allocation and references --------------------------------------------------------------- */
 
-struct quire_page *quire_page_alloc(struct quire *q, unsigned order)
+static void tell_owner(struct quire *q, const struct quire_page *page, unsigned order, bool taken)
+{
+	const struct quire_port *port = &q->machine.port;
+
+	if (port->page_owner)
+		port->page_owner(port->context, quire_page_pa(page), (uint64_t)QUIRE_PAGE_BYTES << order, taken);
+}
+
+static struct quire_page *take(struct quire *q, unsigned order)
 {
 	struct quire_page *page;
 
@@ -275,6 +284,25 @@ struct quire_page *quire_page_alloc(struct quire *q, unsigned order)
 		quire_atomic_set(&page[n].flags, QUIRE_PAGE_TAIL | order << TAIL_ORDER_SHIFT);
 	}
 	quire_atomic_set(&page->refs, 1);
+	tell_owner(q, page, order, true);
+	return page;
+}
+
+struct quire_page *quire_page_alloc(struct quire *q, unsigned order)
+{
+	struct quire_page *page = take(q, order);
+
+	if (page)
+		quire_coherence_alloc(q, page, false);
+	return page;
+}
+
+struct quire_page *quire_page_alloc_user(struct quire *q)
+{
+	struct quire_page *page = take(q, 0);
+
+	if (page)
+		quire_coherence_alloc(q, page, true);
 	return page;
 }
 
@@ -292,6 +320,7 @@ static void free_block(struct quire *q, struct quire_page *page)
 		p->used = 0;
 		p->last_va = 0;
 	}
+	tell_owner(q, page, order, false);
 	if (!order) {
 		give_single(q, page);
 		return;

@@ -101,7 +101,7 @@ static bool policy_valid(const struct quire_policy *policy)
 {
 	unsigned around = policy->fault_around_pages;
 
-	return (unsigned)policy->coherence <= QUIRE_COHERENCE_PAGE &&
+	return (unsigned)policy->coherence <= QUIRE_COHERENCE_EXACT &&
 	       (unsigned)policy->pte_clean <= QUIRE_PTE_CLEAN_DETECT &&
 	       (unsigned)policy->flush_range <= QUIRE_FLUSH_CALIBRATED_SPLIT &&
 	       (unsigned)policy->tmpfs_clear <= QUIRE_TMPFS_CLEAR_ENDS &&

@@ -85,6 +85,7 @@ void quire_rmap_remove(struct quire *q, struct quire_page *page, struct quire_sp
 		*link = rmap->next;
 	}
 	quire_atomic_add(&page->maps, (uint32_t)-1);
+	quire_coherence_entry_goes(q, page);
 	quire_rmap_unlock(q, page);
 	if (rmap)
 		quire_delete(q, rmap, sizeof(*rmap));
@@ -222,5 +223,6 @@ bool quire_rmap_clean(struct quire *q, struct quire_page *page)
 			dirty |= clean_one(q, page, &copy);
 		quire_read_end(q, cpu);
 	} while (more);
+	quire_coherence_stores_end(q, page);
 	return dirty;
 }

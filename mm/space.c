@@ -1,8 +1,9 @@
 /*
  * Spaces: their beginning and end, loading one on a CPU, and a debugger's access to one.
  *
- * The areas of a space are changed in map.c and fork.c, its entries in fault.c. A space is found through its CPU
- * (percpu->loaded), through the reverse map, or in quire->spaces; its end closes these ways one by one.
+ * The areas of a space are changed in map.c and fork.c, its entries in fault.c. A space is found
+ * through its CPU (percpu->loaded), through the reverse map, or in quire->spaces; its end closes
+ * these ways one by one.
  */
 #include "mm/percpu.h"
 
@@ -98,9 +99,12 @@ void quire_space_load(struct quire *q, struct quire_space *space)
 	q->machine.arch->activate(&q->machine, space ? &space->context : NULL);
 }
 
-/* --- A debugger's access ------------------------------------------------------------------------ */
+/* --- A debugger's access ---------------------------------------------------------------------- */
 
-/* The page that an entry holds at va, reachable or not, with a reference; NULL: none. The areas lock is held. */
+/*
+ * The page that an entry holds at va, reachable or not, with a reference; NULL: none. The areas
+ * lock is held.
+ */
 static struct quire_page *held_page(struct quire_space *space, uintptr_t va)
 {
 	struct quire_page *page = NULL;
@@ -129,8 +133,8 @@ static bool may_store(const struct quire_area *area, const struct quire_page *pa
 	return quire_page_is(page, QUIRE_PAGE_ANON) && quire_atomic_read(&page->refs) == 2;
 }
 
-static void copy_page(struct quire *q, struct quire_area *area, struct quire_page *page, uintptr_t va,
-		      uintptr_t buffer, size_t bytes, bool write)
+static void copy_page(struct quire *q, struct quire_area *area, struct quire_page *page,
+		      uintptr_t va, uintptr_t buffer, size_t bytes, bool write)
 {
 	const struct quire_port *port = &q->machine.port;
 	uintptr_t kernel = quire_page_address(q, page) + (va & QUIRE_PAGE_MASK);
@@ -154,8 +158,8 @@ static void copy_page(struct quire *q, struct quire_area *area, struct quire_pag
 enum access_result { ACCESS_DONE, ACCESS_FAULT, ACCESS_END };
 
 /* The part of an access that lies in one page, if its page is there. The areas lock is held. */
-static enum access_result access_page(struct quire_space *space, uintptr_t va, uintptr_t buffer, size_t bytes,
-				      bool write)
+static enum access_result access_page(struct quire_space *space, uintptr_t va, uintptr_t buffer,
+				      size_t bytes, bool write)
 {
 	struct quire *q = space->quire;
 	struct quire_area *area = quire_area_find(&space->areas, va);
@@ -176,7 +180,8 @@ static enum access_result access_page(struct quire_space *space, uintptr_t va, u
 	return result;
 }
 
-int64_t quire_space_access(struct quire_space *space, uintptr_t va, uintptr_t buffer, size_t bytes, bool write)
+int64_t quire_space_access(struct quire_space *space, uintptr_t va, uintptr_t buffer, size_t bytes,
+			   bool write)
 {
 	struct quire *q = space->quire;
 	size_t done = 0;

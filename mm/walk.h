@@ -1,6 +1,6 @@
 /*
- * Walking the entries of a range, one leaf table at a time: find it once, lock it once, step through its
- * entries side by side.
+ * Walking the entries of a range, one leaf table at a time: find it once, lock it once, step
+ * through its entries side by side.
  *
  *	while (quire_walk_table(space, &low, high, &slot, &stop)) {
  *		quire_slot_lock(&slot);
@@ -15,8 +15,8 @@
 #include "mm/mm.h"
 
 /*
- * The first entry of the next leaf table that there is in [*low, high), in *slot; its last is the one before *stop,
- * and *low moves there. False: no further table. The areas lock is held.
+ * The first entry of the next leaf table that there is in [*low, high), in *slot; its last is the
+ * one before *stop, and *low moves there. False: no further table. The areas lock is held.
  */
 static inline bool quire_walk_table(struct quire_space *space, uintptr_t *low, uintptr_t high,
 				    struct quire_slot *slot, uintptr_t *stop)

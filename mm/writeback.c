@@ -1,19 +1,22 @@
 /*
  * Writeback: dirty pages go to their backing store; and reclaim, which takes what need not stay.
  *
- * WHAT MAY NOT BE LOST is a store that comes while its page is being written. A page is dirty in one of two places: in
- * itself (QUIRE_PAGE_DIRTY) or in the entries that map it. The order, all of it under the page lock:
+ * WHAT MAY NOT BE LOST is a store that comes while its page is being written. A page is dirty in
+ * one of two places: in itself (QUIRE_PAGE_DIRTY) or in the entries that map it. The order, all of
+ * it under the page lock:
  *   1. the page's own mark is cleared;
- *   2. every entry loses its dirty mark and the right to store, and the TLBs are purged (quire_rmap_clean);
+ *   2. every entry loses its dirty mark and the right to store, and the TLBs are purged
+ *      (quire_rmap_clean);
  *   3. the page is written.
- * A store before 2 is in the page when 3 reads it. A store after 2 faults, and marks the page again: it goes out in the
- * next writeback, whether or not this one had read it already. Were 1 after 2, it would undo that mark. An
- * entry that munmap removes between the two gives its mark to the page: written now, and once more for nothing.
+ * A store before 2 is in the page when 3 reads it. A store after 2 faults, and marks the page
+ * again: it goes out in the next writeback, whether or not this one had read it already. Were 1
+ * after 2, it would undo that mark. An entry that munmap removes between the two gives its mark to
+ * the page: written now, and once more for nothing.
  *
  * A page that could not be written is dirty again.
  *
- * What user code stored beyond the end of the file, in its last page, does not go out (POSIX, mmap): so what a file grows
- * by later is zeros on the backing store too.
+ * What user code stored beyond the end of the file, in its last page, does not go out (POSIX,
+ * mmap): so what a file grows by later is zeros on the backing store too.
  */
 #include "mm/mm.h"
 
@@ -25,7 +28,8 @@ static void clear_beyond_end(struct quire_file *file, struct quire_page *page)
 	if (bytes <= start || bytes - start >= QUIRE_PAGE_BYTES)
 		return;
 	quire_coherence_kernel_read(file->quire, page);
-	quire_page_clear(file->quire, page, (size_t)(bytes - start), QUIRE_PAGE_BYTES - (size_t)(bytes - start));
+	quire_page_clear(file->quire, page, (size_t)(bytes - start),
+			 QUIRE_PAGE_BYTES - (size_t)(bytes - start));
 }
 
 /* The page is locked, of the file, and dirty. */
@@ -58,7 +62,8 @@ int quire_writeback(struct quire_file *file, uint64_t first, uint64_t last)
 	while (index <= last && (page = quire_cache_next(file, &index, QUIRE_MARK_DIRTY))) {
 		if (index <= last) {
 			quire_page_lock(q, page);
-			if (page->file == file && page->index == index && quire_page_is(page, QUIRE_PAGE_DIRTY)) {
+			if (page->file == file && page->index == index &&
+			    quire_page_is(page, QUIRE_PAGE_DIRTY)) {
 				int result = write_page(file, page);
 
 				if (!error)
@@ -74,11 +79,12 @@ int quire_writeback(struct quire_file *file, uint64_t first, uint64_t last)
 	return error;
 }
 
-/* --- Reclaim ----------------------------------------------------------------------------------------- */
+/* --- Reclaim ---------------------------------------------------------------------------------- */
 
 /*
- * Removes the page if nobody needs it: clean, mapped nowhere, and held by the page cache and the caller only. Who
- * finds it in the cache before it goes and comes to the lock afterwards sees that it is of no file any more.
+ * Removes the page if nobody needs it: clean, mapped nowhere, and held by the page cache and the
+ * caller only. Who finds it in the cache before it goes and comes to the lock afterwards sees that
+ * it is of no file any more.
  */
 static bool reclaim_page(struct quire_file *file, struct quire_page *page)
 {
@@ -127,7 +133,10 @@ static bool try_get(struct quire_file *file)
 	return true;
 }
 
-/* The first file of the list from `l` on whose pages can be had back from a backing store, with a reference. */
+/*
+ * The first file of the list from `l` on whose pages can be had back from a backing store, with a
+ * reference.
+ */
 static struct quire_file *next_file(struct quire *q, struct quire_list *l)
 {
 	for (; l != &q->files; l = l->next) {

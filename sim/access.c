@@ -282,6 +282,23 @@ static bool in_memory(const struct sim *sim, quire_pa_t pa, size_t bytes)
 	return pa < sim->machine.memory_bytes && bytes <= sim->machine.memory_bytes - pa;
 }
 
+/* The walker was led into a frame that is no table any more. */
+static void walker_in_freed(struct sim *sim, quire_pa_t pa, uint64_t value, unsigned bytes)
+{
+	struct sim_violation violation = {
+		.kind = SIM_KIND_STALE_TABLE,
+		.cause = SIM_CAUSE_FRAME_FREED,
+		.observer = SIM_PARTY_WALKER,
+		.pa = pa,
+		.got = value,
+		.bytes = bytes,
+		.site = QUIRE_SITE_COUNT,
+	};
+
+	memcpy(&violation.expected, sim->witness.reference.bytes + pa, bytes);
+	sim_witness_report(sim, &violation);
+}
+
 uint64_t sim_walker_read(struct sim *sim, quire_pa_t pa, unsigned bytes)
 {
 	unsigned shift = sim->cpu->l1d.line_shift;
@@ -304,7 +321,10 @@ uint64_t sim_walker_read(struct sim *sim, quire_pa_t pa, unsigned bytes)
 	} else {
 		value = sim_uncached_load(sim, pa, bytes);
 	}
-	sim_witness_read(sim, SIM_PARTY_WALKER, 0, pa, &value, bytes);
+	if (sim_frame_is_freed(sim, pa))
+		walker_in_freed(sim, pa, value, bytes);
+	else
+		sim_witness_read(sim, SIM_PARTY_WALKER, 0, pa, &value, bytes);
 	return value;
 }
 
@@ -370,6 +390,8 @@ int sim_store(struct sim *sim, uintptr_t va, unsigned bytes, uint64_t value)
 
 	if (error)
 		return error;
+	if (sim->cpu->depth && sim_is_linear(sim, va))
+		sim_operation_store(sim, pa);
 	sim_witness_write(sim, party_of(sim, va), pa, &value, bytes);
 	if (uncached) {
 		sim_drain(sim);
@@ -689,6 +711,8 @@ size_t sim_copy(struct sim *sim, uintptr_t to, uintptr_t from, size_t bytes)
 			break;
 		read_piece(sim, &source, buffer);
 		write_piece(sim, &target, buffer);
+		if (sim->owners.count)
+			sim_owners_copied(sim, target.pa, source.pa, source.bytes);
 		to += source.bytes, from += source.bytes, bytes -= source.bytes;
 	}
 	return bytes;

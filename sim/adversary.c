@@ -151,6 +151,14 @@ bool sim_speculate(struct sim *sim, unsigned cpu, enum sim_which which, uintptr_
 	return fills;
 }
 
+void sim_settle_stores(struct sim *sim, unsigned cpu)
+{
+	struct unchanged before = begin_move(sim, cpu);
+
+	sim_drain(sim);
+	end_move(sim, &before);
+}
+
 bool sim_may_speculate(struct sim *sim, unsigned cpu, enum sim_which which, uintptr_t va)
 {
 	struct unchanged before = begin_move(sim, cpu);

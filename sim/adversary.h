@@ -41,6 +41,9 @@ bool sim_speculate(struct sim *sim, unsigned cpu, enum sim_which which, uintptr_
 /* Would it? */
 bool sim_may_speculate(struct sim *sim, unsigned cpu, enum sim_which which, uintptr_t va);
 
+/* Stores that wait in the CPU's store buffer enter its cache, as they do at some time soon. */
+void sim_settle_stores(struct sim *sim, unsigned cpu);
+
 /* Has the CPU's TLB an entry that its accesses to user address va would use? */
 bool sim_tlb_holds(struct sim *sim, unsigned cpu, uintptr_t va);
 

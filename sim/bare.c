@@ -1,10 +1,10 @@
 /*
  * A machine without a kernel: pages mapped by hand.
  *
- * A test of the hardware itself must not have a memory manager under it that flushes what an alias left behind.
- * Here a small table takes the place of page tables and miss handlers; caches, TLBs, store buffer and witness are the
- * machine's own. So the alias test runs on machines for which there is no architecture code at all, and on those that
- * have some.
+ * A test of the hardware itself must not have a memory manager under it that flushes what an
+ * alias left behind. Here a small table takes the place of page tables and miss handlers;
+ * caches, TLBs, store buffer and witness are the machine's own. So the alias test runs on
+ * machines for which there is no architecture code at all, and on those that have some.
  */
 #include "sim/tlb.h"
 
@@ -26,7 +26,8 @@ int sim_map_bare(struct sim *sim, uintptr_t va, quire_pa_t pa, bool uncached)
 		.page = page,
 	};
 
-	if ((va | pa) & QUIRE_PAGE_MASK || sim_is_kernel(sim, va) || pa >= sim->machine.memory_bytes)
+	if ((va | pa) & QUIRE_PAGE_MASK || sim_is_kernel(sim, va) ||
+	    pa >= sim->machine.memory_bytes)
 		return -QUIRE_EINVAL;
 	if (!entry && sim->bare.count == SIM_BARE_PAGES)
 		return -QUIRE_ENOMEM;
@@ -43,8 +44,8 @@ int sim_bare_fill(struct sim *sim, uintptr_t va)
 	const struct sim_bare_page *entry = find_page(&sim->bare, va >> QUIRE_PAGE_SHIFT);
 	struct sim_translation translation = {
 		.page = va >> QUIRE_PAGE_SHIFT,
-		.bits = SIM_TLB_BOTH_SIDES | SIM_TLB_LOAD | SIM_TLB_STORE | SIM_TLB_FETCH | SIM_TLB_USER |
-			SIM_TLB_GLOBAL,
+		.bits = SIM_TLB_BOTH_SIDES | SIM_TLB_LOAD | SIM_TLB_STORE | SIM_TLB_FETCH |
+			SIM_TLB_USER | SIM_TLB_GLOBAL,
 		.span_shift = QUIRE_PAGE_SHIFT,
 	};
 

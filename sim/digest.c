@@ -8,7 +8,7 @@
 
 #define STALE_MAX 64u /* different stale contents that get numbers of their own; later ones are hashed */
 
-enum part { PART_MEMORY = 1, PART_REFERENCE, PART_L2, PART_L1D, PART_L1I, PART_TLB, PART_STORES };
+enum part { PART_MEMORY = 1, PART_REFERENCE, PART_L2, PART_L1D, PART_L1I, PART_TLB, PART_STORES, PART_OWNERS };
 
 /* Stale contents met so far. */
 struct stale {
@@ -78,7 +78,7 @@ static void add(struct digesting *d, enum part part, uint64_t where, uint64_t wh
 
 /* --- Memory --------------------------------------------------------------------------------------- */
 
-static void add_frame(struct digesting *d, uint64_t frame)
+static void add_memory(struct digesting *d, uint64_t frame)
 {
 	const struct sim_digest_frame *named = &d->digest->frames[frame];
 	unsigned shift = d->sim->cpu->l1d.line_shift;
@@ -124,7 +124,11 @@ static void add_cache(struct digesting *d, const struct cache *cache, enum part 
 			named = &d->digest->frames[pa >> QUIRE_PAGE_SHIFT];
 			if (!named->name || !(named->lines >> line & 1))
 				continue;
-			what = content_of(d, pa >> QUIRE_PAGE_SHIFT, line, cache_line(cache, set, way), cache->line_bytes);
+			if (named->free && cache->sets == a_page && !(tag & CACHE_DIRTY))
+				continue;
+			what = named->free ? 0 :
+					     content_of(d, pa >> QUIRE_PAGE_SHIFT, line, cache_line(cache, set, way),
+							cache->line_bytes);
 			/* A right and clean line of a table is where any load may bring it again. */
 			if (named->table && !what && !(tag & CACHE_DIRTY))
 				continue;
@@ -161,6 +165,22 @@ static void add_tlb(struct digesting *d, const struct sim_cpu *cpu, unsigned ord
 	}
 }
 
+/* --- Owners ----------------------------------------------------------------------------------------- */
+
+/* What nobody wrote since its frame was given. */
+static void add_owners(struct digesting *d)
+{
+	for (unsigned i = 0; i < d->sim->owners.count; i++) {
+		const struct sim_foreign *foreign = &d->sim->owners.foreign[i];
+		const struct sim_digest_frame *named = &d->digest->frames[foreign->frame];
+
+		if (!named->name || named->free)
+			continue;
+		for (unsigned n = 0; n < foreign->count; n++)
+			add(d, PART_OWNERS, named->name, (uint64_t)foreign->from[n] << 16 | foreign->to[n]);
+	}
+}
+
 /* --- All -------------------------------------------------------------------------------------------- */
 
 bool sim_data_visible(const struct sim *sim)
@@ -183,8 +203,10 @@ uint64_t sim_digest(const struct sim *sim, const struct sim_digest *digest)
 	uint64_t frames = sim->machine.memory_bytes >> QUIRE_PAGE_SHIFT;
 
 	for (uint64_t frame = 0; frame < frames; frame++)
-		if (digest->frames[frame].name && (data || digest->frames[frame].table))
-			add_frame(&d, frame);
+		if (digest->frames[frame].name && !digest->frames[frame].free &&
+		    (data || digest->frames[frame].table))
+			add_memory(&d, frame);
+	add_owners(&d);
 	if (data)
 		add_cache(&d, &sim->l2, PART_L2, 0);
 	for (unsigned n = 0; n < sim->machine.cpus; n++) {

@@ -23,6 +23,7 @@ enum { SIM_DIGEST_LINES_MAX = 256 };
 struct sim_digest_frame {
 	uint32_t name;   /* 0: the frame is not looked at */
 	bool table;      /* its lines are compared by `table_line` */
+	bool free;       /* what memory holds does not matter, nor do clean lines where the cache has one colour */
 	uint32_t lines;  /* bit n: line n of the page is looked at; n < 32 */
 };
 

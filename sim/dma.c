@@ -63,10 +63,26 @@ static void part_from_memory(struct sim *sim, quire_pa_t from, uint8_t *to, unsi
 	sim_witness_read(sim, SIM_PARTY_DEVICE, 0, from, to, bytes);
 }
 
+/*
+ * A device is started by an uncached store, which leaves its CPU after the stores before it; and a transfer takes
+ * so long that no other CPU's buffer still holds what was in it when it began.
+ */
+static void settle_stores(struct sim *sim)
+{
+	unsigned current = sim->current;
+
+	for (unsigned cpu = 0; cpu < sim->machine.cpus; cpu++) {
+		sim_switch(sim, cpu);
+		sim_drain(sim);
+	}
+	sim_switch(sim, current);
+}
+
 void sim_dma_to_memory(struct sim *sim, quire_pa_t to, const void *host, size_t bytes)
 {
 	const uint8_t *from = host;
 
+	settle_stores(sim);
 	while (bytes) {
 		bool answers;
 		unsigned part = line_part(sim, to, bytes, &answers);
@@ -81,6 +97,7 @@ void sim_dma_from_memory(struct sim *sim, quire_pa_t from, void *host, size_t by
 {
 	uint8_t *to = host;
 
+	settle_stores(sim);
 	while (bytes) {
 		bool answers;
 		unsigned part = line_part(sim, from, bytes, &answers);

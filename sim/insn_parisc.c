@@ -125,6 +125,8 @@ static void purge(struct quire_hw *hw, uint64_t space, uintptr_t va, unsigned si
 				      .number = space,
 				      .sides = sides};
 
+	if (sim_of(hw)->reference_fill.is)
+		return;
 	sim_tlb_operation(sim_of(hw), &match, true, SIM_OP_TLB_ENTRY);
 }
 
@@ -172,6 +174,12 @@ static void insert(struct quire_hw *hw, uint64_t space, uintptr_t va, quire_pa_t
 			 "no memory is there");
 	translation.bits |= rights & PARISC_USER ? SIM_TLB_USER : 0;
 	translation.bits |= rights & PARISC_UNCACHED ? SIM_TLB_UNCACHED : 0;
+	if (sim_of(hw)->reference_fill.is) {
+		sim_of(hw)->reference_fill.found = true;
+		sim_of(hw)->reference_fill.frame = translation.frame;
+		sim_of(hw)->reference_fill.bits = translation.bits;
+		return;
+	}
 	sim_tlb_insert(sim_of(hw)->cpu->tlb, &translation);
 }
 

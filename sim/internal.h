@@ -26,8 +26,21 @@ struct sim_registers {
 	uint32_t entry_way[2]; /* 0: there was none */
 };
 
+/* Words that kernels stored in operations that have not returned: owners.c. */
+#define SIM_CHANGES_MAX 64u
+
+struct sim_changes {
+	unsigned count;
+	bool overflow; /* there were more: all of memory counts as changed until no CPU is in the kernel */
+	struct sim_change {
+		uint32_t word; /* physical address / 8 */
+		uint16_t cpu, depth;
+	} changes[SIM_CHANGES_MAX];
+};
+
 struct sim_cpu {
 	uint64_t ticks;
+	unsigned depth; /* operations of the kernel that run on it, within each other: sim_enter */
 	struct cache l1i, l1d;
 	struct sim_tlb_state *tlb;
 	struct sim_store_buffer *stores; /* NULL where machine.store_buffer is 0 */
@@ -48,6 +61,15 @@ extern const struct sim_allocator sim_host_allocator;
 int sim_memory_create(struct sim_memory *memory, uint64_t bytes, const struct sim_allocator *allocator);
 void sim_memory_destroy(struct sim_memory *memory, const struct sim_allocator *allocator);
 
+/* The miss handler is being asked what the tables mean to say: sim_traps.tlb_reference, tlb.c. */
+struct sim_reference_fill {
+	bool is;
+	bool found;          /* it inserted */
+	uint64_t frame;
+	unsigned bits;       /* SIM_TLB_ bits of tlb.h */
+	quire_pa_t last;     /* the last word it loaded: the entry that decided */
+};
+
 /* Pages mapped without a kernel: bare.c. */
 struct sim_bare {
 	unsigned count; /* 0: the machine translates as its ISA says */
@@ -57,12 +79,50 @@ struct sim_bare {
 	} pages[SIM_BARE_PAGES];
 };
 
+/* A dirty line that maintenance invalidated while it held what the reference holds. */
+struct sim_drop {
+	quire_pa_t line; /* its number */
+	uint32_t writer; /* the line's writer word then */
+	uint32_t label;
+	enum quire_site site;
+	bool used;
+};
+
+#define SIM_DROPS_KEPT 16u
+
+struct sim_history; /* history.c */
+
 struct sim_witness {
 	struct sim_memory reference; /* what memory would hold were there no caches */
 	struct sim_memory writers;   /* a 32-bit word a line: see witness.c */
 	uint64_t violations;
 	unsigned kept;
 	struct sim_violation first[SIM_VIOLATIONS_KEPT];
+	struct sim_history *history; /* NULL: options.history is off */
+	unsigned next_drop;
+	struct sim_drop drops[SIM_DROPS_KEPT]; /* a ring */
+};
+
+/* Bytes of a frame that nobody wrote since the frame was given: owners.c. */
+#define SIM_FOREIGN_RANGES 8u
+#define SIM_FOREIGN_MAX 64u
+
+struct sim_foreign {
+	uint32_t frame;
+	uint32_t count;
+	uint16_t from[SIM_FOREIGN_RANGES], to[SIM_FOREIGN_RANGES]; /* offsets in the page */
+};
+
+enum sim_frame_state {
+	SIM_FRAME_UNKNOWN = 0, /* never given or freed */
+	SIM_FRAME_GIVEN,
+	SIM_FRAME_FREED,
+};
+
+struct sim_owners {
+	uint8_t *frames; /* enum sim_frame_state of each */
+	unsigned count;
+	struct sim_foreign foreign[SIM_FOREIGN_MAX]; /* the first `count` */
 };
 
 struct sim {
@@ -84,6 +144,10 @@ struct sim {
 	struct sim_counts counts;
 	const char *complaint;   /* sim_complaint */
 	struct sim_bare bare;
+	struct sim_options options;
+	struct sim_owners owners;
+	struct sim_changes changes;
+	struct sim_reference_fill reference_fill;
 };
 
 static inline struct sim *sim_of(struct quire_hw *hw)
@@ -173,6 +237,9 @@ struct sim_digest_frame;
 uint64_t sim_store_buffer_digest(const struct sim_store_buffer *buffer, const struct sim_digest_frame *frames);
 void sim_store_buffer_frames(const struct sim_store_buffer *buffer, uint8_t *touched);
 
+/* Does a store to any of the bytes wait? */
+bool sim_store_buffer_holds(const struct sim_store_buffer *buffer, quire_pa_t pa, unsigned bytes);
+
 static inline void sim_drain(struct sim *sim)
 {
 	if (sim->cpu->stores)
@@ -187,8 +254,47 @@ void sim_witness_destroy(struct sim_witness *witness, const struct sim_allocator
 /* Somebody read `got` at pa: compares; each line that differs is a violation. */
 void sim_witness_read(struct sim *sim, enum sim_party observer, uintptr_t va, quire_pa_t pa, const void *got,
 		      unsigned bytes);
+/* A violation that no comparison of bytes finds: kept (or only counted) as given, with the parties filled in. */
+void sim_witness_report(struct sim *sim, const struct sim_violation *violation);
+/* A dirty line of `cache` is about to be invalidated by maintenance. */
+void sim_witness_dropped(struct sim *sim, const struct cache *cache, uint32_t set, unsigned way);
+/* Who wrote the line of pa last. */
+struct sim_author sim_witness_author(const struct sim *sim, quire_pa_t pa);
+struct sim_author sim_author_of(uint32_t word); /* of a writer word */
+uint32_t sim_witness_word(const struct sim *sim, quire_pa_t pa); /* the writer word of the line of pa */
+/* Kind, cause, copies and, with a history, the author of what was read; all else of the violation is set. diagnose.c */
+void sim_diagnose(const struct sim *sim, struct sim_violation *violation);
 /* Somebody wrote: the reference takes it. */
 void sim_witness_write(struct sim *sim, enum sim_party writer, quire_pa_t pa, const void *from, unsigned bytes);
+
+/* --- History: history.c: earlier contents of lines ------------------------------------------------------------- */
+
+struct sim_history *sim_history_create(const struct sim_machine *machine, const struct sim_allocator *allocator);
+void sim_history_destroy(struct sim_history *history, const struct sim_allocator *allocator); /* takes NULL */
+/* [pa, pa + bytes) is about to change in the reference, by the writer of `word`. */
+void sim_history_write(struct sim *sim, quire_pa_t pa, unsigned bytes, uint32_t word);
+/* The frames of [pa, pa + bytes) have a new owner. */
+void sim_history_given(struct sim *sim, quire_pa_t pa, uint64_t bytes);
+/* Fills got_known, got_former and got_author. */
+void sim_history_search(const struct sim *sim, struct sim_violation *violation);
+
+/* --- Owners of frames, operations of the kernel: owners.c ------------------------------------------------------- */
+
+static inline bool sim_frame_is_freed(const struct sim *sim, quire_pa_t pa)
+{
+	return sim->owners.frames[pa >> QUIRE_PAGE_SHIFT] == SIM_FRAME_FREED;
+}
+
+void sim_owners_wrote(struct sim *sim, quire_pa_t pa, size_t bytes);
+/* Reports the first foreign byte of what the observer read; a piece lies within one page. */
+void sim_owners_read(struct sim *sim, enum sim_party observer, uintptr_t va, quire_pa_t pa, const uint8_t *got,
+		     size_t bytes);
+/* Bytes were copied from one frame to another: so was what is foreign among them. Pieces lie within a page each. */
+void sim_owners_copied(struct sim *sim, quire_pa_t to, quire_pa_t from, size_t bytes);
+/* The current CPU's kernel stores a word. */
+void sim_operation_store(struct sim *sim, quire_pa_t pa);
+/* Was the word at pa stored by an operation that has not returned? */
+bool sim_operation_changed(const struct sim *sim, quire_pa_t pa);
 
 /* --- Maintenance: maintain.c -------------------------------------------------------------------------------
  *

@@ -103,7 +103,7 @@ struct sim_machine {
 	enum sim_level walker;      /* where the table walker reads */
 	bool dma_coherent;          /* devices see and update the caches */
 	uint64_t colour_bytes;      /* architected alias boundary; 0: none */
-	bool alias_check;           /* a miss in L1 D finds its line at other indexes: it goes below first (bare machines) */
+	bool alias_check;           /* bare machines: an L1 D miss finds its line at other indexes, which goes below */
 	uint32_t store_buffer;      /* entries of a store buffer that forwards by virtual address; 0: exact */
 	uint64_t store_buffer_bytes; /* it forwards only between addresses equal modulo this */
 	struct sim_costs cost;

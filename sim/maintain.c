@@ -44,20 +44,22 @@ static enum sim_found found_way(const struct cache *cache, uint32_t set, unsigne
 }
 
 /* One way of an L1 D. */
-static enum sim_found maintain_l1_way(struct work *work, struct cache *l1, uint32_t set, unsigned way,
+static enum sim_found maintain_l1_way(struct sim *sim, struct work *work, struct cache *l1, uint32_t set, unsigned way,
 				      enum sim_action action)
 {
 	enum sim_found found = found_way(l1, set, way);
 
 	if (found == SIM_FOUND_DIRTY && (action & SIM_CLEAN))
 		sim_clean_way(work, l1, set, way);
+	else if (found == SIM_FOUND_DIRTY)
+		sim_witness_dropped(sim, l1, set, way);
 	if (action & SIM_INVALIDATE)
 		cache_drop(l1, set, way);
 	return found;
 }
 
 /* One way of L2: clean goes to memory. */
-static enum sim_found maintain_l2_way(struct work *work, uint32_t set, unsigned way,
+static enum sim_found maintain_l2_way(struct sim *sim, struct work *work, uint32_t set, unsigned way,
 				      enum sim_action action)
 {
 	struct cache *l2 = work->l2;
@@ -67,13 +69,15 @@ static enum sim_found maintain_l2_way(struct work *work, uint32_t set, unsigned 
 		memcpy(work->memory + cache_line_pa(l2, set, way), cache_line(l2, set, way), l2->line_bytes);
 		*cache_tag(l2, set, way) &= CACHE_NUMBER;
 		work->memory_writes++;
+	} else if (found == SIM_FOUND_DIRTY) {
+		sim_witness_dropped(sim, l2, set, way);
 	}
 	if (action & SIM_INVALIDATE)
 		cache_drop(l2, set, way);
 	return found;
 }
 
-static enum sim_found maintain_l2_line(struct work *work, quire_pa_t pa, enum sim_action action)
+static enum sim_found maintain_l2_line(struct sim *sim, struct work *work, quire_pa_t pa, enum sim_action action)
 {
 	struct cache_place place;
 
@@ -82,7 +86,7 @@ static enum sim_found maintain_l2_line(struct work *work, quire_pa_t pa, enum si
 	place = cache_find(work->l2, 0, pa);
 	if (place.way < 0)
 		return SIM_FOUND_NONE;
-	return maintain_l2_way(work, place.set, (unsigned)place.way, action);
+	return maintain_l2_way(sim, work, place.set, (unsigned)place.way, action);
 }
 
 /* The price of reaching further than this CPU. */
@@ -113,10 +117,10 @@ enum sim_found sim_maintain_data(struct sim *sim, uintptr_t va, quire_pa_t pa, e
 			continue;
 		place = cache_find(l1, va, pa);
 		if (place.way >= 0)
-			found = more(found, maintain_l1_way(&work, l1, place.set, (unsigned)place.way, action));
+			found = more(found, maintain_l1_way(sim, &work, l1, place.set, (unsigned)place.way, action));
 	}
 	if (point == SIM_COHERENCY && !sim->machine.l2_outer)
-		found = more(found, maintain_l2_line(&work, pa, action));
+		found = more(found, maintain_l2_line(sim, &work, pa, action));
 	if (found == SIM_FOUND_CLEAN)
 		ticks += cost->data_op_clean;
 	else if (found == SIM_FOUND_DIRTY)
@@ -131,7 +135,7 @@ enum sim_found sim_maintain_data_set(struct sim *sim, uint32_t set, unsigned way
 	enum sim_found found;
 
 	sim_drain(sim);
-	found = maintain_l1_way(&work, &sim->cpu->l1d, set, way, action);
+	found = maintain_l1_way(sim, &work, &sim->cpu->l1d, set, way, action);
 	book_work(sim, SIM_OP_DATA_SET, &work, sim->machine.cost.data_op_set, was_idle(found, action));
 	return found;
 }
@@ -142,7 +146,7 @@ enum sim_found sim_maintain_l2_set(struct sim *sim, uint32_t set, unsigned way, 
 	enum sim_found found;
 
 	sim_drain(sim);
-	found = maintain_l2_way(&work, set, way, action);
+	found = maintain_l2_way(sim, &work, set, way, action);
 	book_work(sim, SIM_OP_DATA_SET, &work, sim->machine.cost.data_op_set, was_idle(found, action));
 	return found;
 }
@@ -195,7 +199,7 @@ enum sim_found sim_maintain_outer(struct sim *sim, quire_pa_t pa, enum sim_actio
 	enum sim_found found;
 
 	sim_drain(sim);
-	found = maintain_l2_line(&work, pa, action);
+	found = maintain_l2_line(sim, &work, pa, action);
 	book_work(sim, SIM_OP_OUTER, &work, sim->machine.cost.outer_op, was_idle(found, action));
 	return found;
 }
@@ -203,7 +207,7 @@ enum sim_found sim_maintain_outer(struct sim *sim, quire_pa_t pa, enum sim_actio
 enum sim_found sim_maintain_outer_set(struct sim *sim, uint32_t set, unsigned way, enum sim_action action)
 {
 	struct work work = work_begin(sim);
-	enum sim_found found = maintain_l2_way(&work, set, way, action);
+	enum sim_found found = maintain_l2_way(sim, &work, set, way, action);
 
 	work_pay(sim, &work);
 	return found;

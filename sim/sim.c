@@ -11,8 +11,8 @@
 
 /* --- Where things are in the address space -----------------------------------------------------------
  *
- * ARMv7 and bare machines: linear mapping from 2 GB on, window at 0xf0000000. PA-RISC: the second quadrant of the 64-bit space.
- * x86-64: the upper half. The two others' windows lie beyond any memory.
+ * ARMv7 and bare machines: linear mapping from 2 GB on, window at 0xf0000000. PA-RISC: the second quadrant of
+ * the 64-bit space. x86-64: the upper half. The two others' windows lie beyond any memory.
  */
 #define ARMV7_BASE 0x80000000u
 #define ARMV7_WINDOW 0xf0000000u
@@ -179,6 +179,9 @@ static int parts_create(struct sim *sim)
 	if (sim_memory_create(&sim->memory, machine->memory_bytes, allocator) ||
 	    sim_witness_create(&sim->witness, machine, allocator) || cache_create(&sim->l2, &machine->l2, 0, allocator))
 		return -QUIRE_ENOMEM;
+	sim->owners.frames = allocator->alloc(allocator->context, machine->memory_bytes >> QUIRE_PAGE_SHIFT, 16);
+	if (!sim->owners.frames)
+		return -QUIRE_ENOMEM;
 	for (unsigned cpu = 0; cpu < machine->cpus; cpu++)
 		if (cpu_create(&sim->cpus[cpu], machine, allocator))
 			return -QUIRE_ENOMEM;
@@ -236,6 +239,7 @@ void sim_destroy(struct sim *sim)
 		sim_tlb_destroy(sim->cpus[cpu].tlb, &allocator);
 		allocator.free(allocator.context, sim->cpus[cpu].stores);
 	}
+	allocator.free(allocator.context, sim->owners.frames);
 	cache_destroy(&sim->l2, &allocator);
 	sim_witness_destroy(&sim->witness, &allocator);
 	sim_memory_destroy(&sim->memory, &allocator);
@@ -245,6 +249,17 @@ void sim_destroy(struct sim *sim)
 void sim_set_traps(struct sim *sim, const struct sim_traps *traps)
 {
 	sim->traps = *traps;
+}
+
+int sim_set_options(struct sim *sim, const struct sim_options *options)
+{
+	if (options->history && !sim->witness.history) {
+		sim->witness.history = sim_history_create(&sim->machine, &sim->allocator);
+		if (!sim->witness.history)
+			return -QUIRE_ENOMEM;
+	}
+	sim->options = *options;
+	return 0;
 }
 
 const struct sim_machine *sim_machine(const struct sim *sim)

@@ -26,6 +26,12 @@ struct sim_traps {
 	void *context;
 	int (*fault)(void *context, uintptr_t va, enum quire_access access);
 	int (*tlb_miss)(void *context, uintptr_t va, enum quire_access access);
+	/*
+	 * Software-filled TLBs only; may be NULL: the same handler, asked by the witness what the tables mean to say
+	 * now. Its loads read the reference copy of memory, what it inserts goes to the witness, nothing else of it
+	 * takes place, and it costs nothing. Where it is NULL an entry is found stale only if its frame was freed.
+	 */
+	int (*tlb_reference)(void *context, uintptr_t va, enum quire_access access);
 };
 
 /*
@@ -46,6 +52,14 @@ struct sim *sim_create(const struct sim_machine *machine, const char **why);
 struct sim *sim_create_in(const struct sim_machine *machine, const struct sim_allocator *allocator, const char **why);
 void sim_destroy(struct sim *sim);
 void sim_set_traps(struct sim *sim, const struct sim_traps *traps);
+
+/* What a run may do without: all off at first. */
+struct sim_options {
+	bool history; /* earlier contents of lines are kept, for what reports say of stale bytes; costs the host time */
+};
+
+/* Before the first access. 0 or -QUIRE_ENOMEM. */
+int sim_set_options(struct sim *sim, const struct sim_options *options);
 const struct sim_machine *sim_machine(const struct sim *sim);
 
 /* Kernel addresses: sim_kernel_base() + physical address, for all of memory. */
@@ -125,26 +139,136 @@ enum sim_party {
 	SIM_PARTY_COUNT,
 };
 
+/* What went wrong. X(identifier, first words of a report) */
+#define SIM_KINDS(X)                                                                               \
+	X(STALE_DATA, "STALE READ")                   /* a load got older bytes, while the right ones exist */ \
+	X(STALE_INSN, "STALE INSTRUCTION")            /* so did an instruction fetch */            \
+	X(STALE_TABLE, "STALE TABLE ENTRY")           /* so did the table walker, or its table was freed */ \
+	X(STALE_TLB, "STALE TLB ENTRY")               /* an entry was used that should have gone */ \
+	X(STALE_DEVICE, "STALE DEVICE READ")          /* a device got older bytes */               \
+	X(OVERWRITTEN, "DEVICE DATA OVERWRITTEN")     /* what a device wrote is nowhere any more */ \
+	X(LOST_WRITE, "LOST WRITE")                   /* what a CPU wrote is nowhere, or two dirty copies compete */ \
+	X(EXPOSED, "EXPOSED MEMORY")                  /* contents from before a frame had its owner were read */
+
+enum sim_kind {
+#define X(id, name) SIM_KIND_##id,
+	SIM_KINDS(X)
+#undef X
+		SIM_KIND_COUNT
+};
+
+/* How it came about. X(identifier, words for it) */
+#define SIM_CAUSES(X)                                                                              \
+	X(UNKNOWN, "cause unknown")                                                                \
+	X(ALIAS, "dcache alias")                      /* the right bytes lie at another index of the same cache */ \
+	X(OTHER_CPU, "other CPU's dcache")            /* they lie in the D cache of another CPU */ \
+	X(NOT_CLEANED, "dirty line not cleaned")      /* they lie above the level that was read */ \
+	X(NOT_DROPPED, "old line not dropped")        /* they lie below the line that was read */  \
+	X(STORE_BUFFER, "store buffer")               /* they wait in a store buffer */            \
+	X(NO_BARRIER, "maintenance without a barrier") /* an operation on the line was issued and is not complete */ \
+	X(DROPPED, "dirty line invalidated")                                                       \
+	X(TWO_DIRTY, "two dirty lines")               /* the line that was read and another one are both dirty */ \
+	X(OLD_LINE, "old dirty line written back")                                                 \
+	X(NOT_PURGED, "entry not purged")             /* the tables forbid what the TLB entry allows */ \
+	X(FRAME_FREED, "frame freed")                 /* the TLB entry or the walker leads to a freed frame */ \
+	X(NOT_CLEARED, "not cleared for its owner")   /* nobody wrote the bytes since the frame was given away */
+
+enum sim_cause {
+#define X(id, name) SIM_CAUSE_##id,
+	SIM_CAUSES(X)
+#undef X
+		SIM_CAUSE_COUNT
+};
+
+/* Places where bytes of a line may be. */
+enum sim_place {
+	SIM_PLACE_L1D,
+	SIM_PLACE_L1I,
+	SIM_PLACE_L2,
+	SIM_PLACE_MEMORY,
+	SIM_PLACE_STORES, /* a store buffer */
+	SIM_PLACE_COUNT,
+};
+
+/* One copy of the line of a violation, when it was seen. */
+struct sim_copy {
+	uint8_t place;   /* enum sim_place */
+	uint8_t cpu;     /* L1 and store buffers */
+	uint8_t way;     /* caches */
+	uint8_t dirty;
+	uint8_t right;   /* it holds what should have been read */
+	uint8_t read;    /* it is the one that was read */
+	uint8_t guilty;  /* the one that the maintenance due should have cleaned or dropped */
+	uint8_t has_colour; /* the cache has colours */
+	uint16_t colour; /* page number bits of its index */
+	uint32_t set;    /* caches */
+};
+
+#define SIM_COPIES_KEPT 10
+
+/* Who wrote something, and under which label. */
+struct sim_author {
+	enum sim_party party;
+	unsigned cpu;
+	uint32_t label;
+};
+
 struct sim_violation {
+	enum sim_kind kind;
+	enum sim_cause cause;
 	enum sim_party observer;
 	unsigned cpu;       /* of the observer */
-	uintptr_t va;       /* address it used; 0 for devices and walkers. A walker with one: a stale TLB entry was used */
-	quire_pa_t pa;      /* first byte that differs */
-	uint64_t expected;  /* up to 8 bytes from pa on, little end first */
+	uintptr_t va;       /* address it used; 0 for devices and walkers. STALE_TLB: the address translated */
+	quire_pa_t pa;      /* first byte that differs; STALE_TLB: the deciding descriptor, or the freed frame */
+	uint64_t expected;  /* up to 8 bytes from pa on, little end first; EXPOSED, not cleared: 0 */
 	uint64_t got;
 	unsigned bytes;     /* of expected and got */
 	enum sim_party writer; /* who wrote what was missed */
 	unsigned writer_cpu;
 	uint32_t writer_label; /* sim_label in force then */
 	uint32_t label;        /* and now */
+	/* Whose earlier content `got` equals: with options.history only, and as far back as it goes. */
+	bool got_known;
+	bool got_former;       /* it is from before the frame's present owner */
+	struct sim_author got_author;
+	uint64_t repeats;      /* further violations at the same places that were counted only */
+	/* DROPPED, NO_BARRIER: the operation. QUIRE_SITE_COUNT: outside any site, or there was none. */
+	enum quire_site site;
+	uint32_t site_label;
+	unsigned copy_count;
+	struct sim_copy copies[SIM_COPIES_KEPT];
 };
+
+const char *sim_kind_name(enum sim_kind kind);   /* NULL beyond the list */
+const char *sim_cause_name(enum sim_cause cause); /* NULL beyond the list */
 
 /* Marks later accesses (the lab: number of the statement that runs). 24 bits. */
 void sim_label(struct sim *sim, uint32_t label);
 uint64_t sim_violations(const struct sim *sim);
-/* The first ones, up to SIM_VIOLATIONS_KEPT; NULL beyond. */
+/*
+ * Those that are described: the first ones, and then the first at each further place (observer, writer, and their
+ * labels), up to SIM_VIOLATIONS_KEPT in all; NULL beyond.
+ */
 #define SIM_VIOLATIONS_KEPT 16
 const struct sim_violation *sim_violation(const struct sim *sim, unsigned n);
+
+/*
+ * Who owns which frame. The kernel under test says when it takes frames from its free memory, for itself or for
+ * a program, and when it gives them back; whole pages. A frame that was never given is nobody's, and nothing
+ * is said of it. In one that was given, bytes that nobody wrote since are a former owner's: a user, a fetch, a
+ * walker or a device that reads them is a violation; the kernel may read them, and copies carry the mark on. An
+ * access through a TLB entry to a freed frame, and a walk through one, is a violation too.
+ */
+void sim_frames_given(struct sim *sim, quire_pa_t pa, uint64_t bytes);
+void sim_frames_freed(struct sim *sim, quire_pa_t pa, uint64_t bytes);
+
+/*
+ * The current CPU enters and leaves the kernel; calls nest. A TLB entry that an operation of the kernel made stale may
+ * be used until that operation returns: what a CPU stores between enter and leave counts against TLB entries from its
+ * leave on. A kernel that never says so has each store count at once. The fault trap is bracketed by the sim.
+ */
+void sim_enter(struct sim *sim);
+void sim_leave(struct sim *sim);
 
 /* --- Maintenance account -------------------------------------------------------------------------------- */
 

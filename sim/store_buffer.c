@@ -130,3 +130,14 @@ void sim_store_buffer_frames(const struct sim_store_buffer *buffer, uint8_t *tou
 	for (uint32_t n = 0; n < buffer->count; n++)
 		touched[buffer->ring[(buffer->first + n) % buffer->size].pa >> QUIRE_PAGE_SHIFT] = 1;
 }
+
+bool sim_store_buffer_holds(const struct sim_store_buffer *buffer, quire_pa_t pa, unsigned bytes)
+{
+	for (uint32_t n = 0; n < buffer->count; n++) {
+		const struct store *store = &buffer->ring[(buffer->first + n) % buffer->size];
+
+		if (pa < store->pa + store->bytes && store->pa < pa + bytes)
+			return true;
+	}
+	return false;
+}

@@ -8,11 +8,12 @@
  * access in the TLB, would fault for ever on a board. Here it gets SIM_TRIES tries, then the access
  * fails and the reason is kept (sim_complaint).
  *
- * A hit uses what the entry says, true or not. Where hardware walks, the witness then asks what the
- * tables mean to say at this moment. An entry that allows what they forbid, or that leads to
- * another frame, is a stale TLB entry in use: a violation whose observer is the walker and whose
- * `va` is not 0. An entry that allows less than the tables is none, since it costs a fault and no
- * more.
+ * A hit uses what the entry says, true or not. The witness then asks what the tables mean to say at
+ * this moment: by a walk of its reference copy, or where software fills, by having the kernel's
+ * handler read that copy (sim_traps.tlb_reference). An entry that allows what they forbid, or that
+ * leads to another frame, is a stale TLB entry in use, unless the operation that made it so has not
+ * returned (owners.c). One that leads to a freed frame is stale whatever runs. An entry that allows
+ * less than the tables is none, since it costs a fault and no more.
  */
 #include "sim/tlb.h"
 
@@ -225,19 +226,71 @@ static uint64_t current_number(const struct sim *sim, uintptr_t va)
 	}
 }
 
+/* What the tables mean to say of va now. False: nobody can tell. *at: the entry that decided. */
+static bool ask_tables(struct sim *sim, uintptr_t va, unsigned need, struct sim_translation *now,
+		       quire_pa_t *at)
+{
+	struct sim_walk walk = {.va = va, .need = need, .reference = true};
+	enum quire_access access = need & SIM_TLB_STORE   ? QUIRE_STORE
+				   : need & SIM_TLB_FETCH ? QUIRE_FETCH
+							  : QUIRE_LOAD;
+
+	if (sim->machine.isa != SIM_PARISC) {
+		if (sim_walk(sim, &walk, now))
+			now->bits = 0;
+		*at = walk.at;
+		return walk.bytes;
+	}
+	if (!sim->traps.tlb_reference)
+		return false;
+	sim->reference_fill = (struct sim_reference_fill){.is = true};
+	if (sim->traps.tlb_reference(sim->traps.context, va, access))
+		sim->reference_fill.found = false;
+	now->frame = sim->reference_fill.frame;
+	now->bits = sim->reference_fill.found ? sim->reference_fill.bits : 0;
+	*at = sim->reference_fill.last;
+	sim->reference_fill.is = false;
+	return true;
+}
+
+static void report_entry(struct sim *sim, const struct sim_translation *entry, uintptr_t va,
+			 enum sim_cause cause, quire_pa_t at)
+{
+	struct sim_violation violation = {
+		.kind = SIM_KIND_STALE_TLB,
+		.cause = cause,
+		.observer = SIM_PARTY_WALKER,
+		.va = va,
+		.pa = at,
+		.bytes = sim->machine.isa == SIM_ARMV7 ? 4 : 8,
+		.got = entry->raw ? entry->raw : entry->frame << QUIRE_PAGE_SHIFT,
+		.site = QUIRE_SITE_COUNT,
+	};
+
+	if (cause == SIM_CAUSE_NOT_PURGED)
+		memcpy(&violation.expected, sim->witness.reference.bytes + at, violation.bytes);
+	sim_witness_report(sim, &violation);
+}
+
 /* Reports an entry that is used against what the tables mean to say now. */
 static void witness_entry(struct sim *sim, const struct sim_translation *entry, uintptr_t va,
 			  unsigned need)
 {
-	struct sim_walk walk = {.va = va, .need = need, .reference = true};
-	struct sim_translation now;
+	struct sim_translation now = {0};
+	quire_pa_t at;
 
-	if (sim->machine.isa == SIM_PARISC || sim_is_bare(sim))
+	if (sim_is_bare(sim) || sim->reference_fill.is)
 		return;
-	if (!sim_walk(sim, &walk, &now) && now.frame == entry->frame && (now.bits & need) == need)
+	if ((need & SIM_TLB_USER) && sim_frame_is_freed(sim, entry->frame << QUIRE_PAGE_SHIFT)) {
+		report_entry(sim, entry, va, SIM_CAUSE_FRAME_FREED, entry->frame << QUIRE_PAGE_SHIFT);
 		return;
-	if (walk.bytes)
-		sim_witness_read(sim, SIM_PARTY_WALKER, va, walk.at, &entry->raw, walk.bytes);
+	}
+	if (!ask_tables(sim, va, need, &now, &at))
+		return;
+	if (now.bits && now.frame == entry->frame && (now.bits & need) == need)
+		return;
+	if (!sim_operation_changed(sim, at))
+		report_entry(sim, entry, va, SIM_CAUSE_NOT_PURGED, at);
 }
 
 /* A miss. 0: look again. */
@@ -272,9 +325,14 @@ static int fill(struct sim *sim, uintptr_t va, enum quire_access access, unsigne
 
 static int fault(struct sim *sim, uintptr_t va, enum quire_access access)
 {
+	int error;
+
 	if (sim_is_alias(sim, va) || !sim->traps.fault)
 		return -QUIRE_EFAULT;
-	return sim->traps.fault(sim->traps.context, va, access);
+	sim_enter(sim);
+	error = sim->traps.fault(sim->traps.context, va, access);
+	sim_leave(sim);
+	return error;
 }
 
 /*

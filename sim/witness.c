@@ -6,6 +6,12 @@
  * there: what a program computed from stale bytes and stores elsewhere is what it stored, and the
  * reference takes it, so that one mistake is not reported again at every copy of its result.
  *
+ * What kind of fault it was is worked out when it is seen, from where the right bytes lie at that moment
+ * (diagnose.c). Two kinds show in no comparison: a TLB entry that should have gone (tlb.c) and bytes that a former
+ * owner left (owners.c); they come in through sim_witness_report. Half of the places for descriptions are for the
+ * first violations, whatever they are; the other half for those at places not seen yet, so that a page of stale lines
+ * does not hide what follows it.
+ *
  * Beside the reference lies one word a line that says who wrote the line last:
  *
  *	31      26 25   24 23                    0
@@ -52,31 +58,69 @@ void sim_witness_destroy(struct sim_witness *witness, const struct sim_allocator
 {
 	sim_memory_destroy(&witness->reference, allocator);
 	sim_memory_destroy(&witness->writers, allocator);
+	sim_history_destroy(witness->history, allocator);
 }
 
-static void keep_violation(struct sim *sim, enum sim_party observer, uintptr_t va, quire_pa_t pa, const uint8_t *got,
-			   unsigned bytes)
+uint32_t sim_witness_word(const struct sim *sim, quire_pa_t pa)
+{
+	const uint32_t *writers = (const uint32_t *)(const void *)sim->witness.writers.bytes;
+
+	return writers[pa >> sim->cpu->l1d.line_shift];
+}
+
+struct sim_author sim_author_of(uint32_t word)
+{
+	return (struct sim_author){
+		.party = writer_parties[(word >> PARTY_SHIFT) & 3],
+		.cpu = word >> CPU_SHIFT,
+		.label = word & LABEL_MASK,
+	};
+}
+
+struct sim_author sim_witness_author(const struct sim *sim, quire_pa_t pa)
+{
+	return sim_author_of(sim_witness_word(sim, pa));
+}
+
+/* The same access at the same places of the program. */
+static bool same_place(const struct sim_violation *a, const struct sim_violation *b)
+{
+	return a->observer == b->observer && a->cpu == b->cpu && a->label == b->label && a->writer == b->writer &&
+	       a->writer_cpu == b->writer_cpu && a->writer_label == b->writer_label &&
+	       (a->kind == SIM_KIND_STALE_TLB) == (b->kind == SIM_KIND_STALE_TLB) &&
+	       (a->cause == SIM_CAUSE_NOT_CLEARED) == (b->cause == SIM_CAUSE_NOT_CLEARED);
+}
+
+/* Counts a violation and gives the place for its description; NULL: it is counted only. Its parties are filled in. */
+static struct sim_violation *keep(struct sim *sim, struct sim_violation *violation)
 {
 	struct sim_witness *witness = &sim->witness;
-	const uint32_t *writers = (const uint32_t *)(const void *)witness->writers.bytes;
-	uint32_t word = writers[pa >> sim->cpu->l1d.line_shift];
-	struct sim_violation *violation = &witness->first[witness->kept++];
+	struct sim_author writer = sim_witness_author(sim, violation->pa);
+	struct sim_violation *same = NULL;
 
-	*violation = (struct sim_violation){
-		.observer = observer,
-		.cpu = sim->current,
-		.va = va,
-		.pa = pa,
-		.bytes = bytes,
-		.writer = writer_parties[(word >> PARTY_SHIFT) & 3],
-		.writer_cpu = word >> CPU_SHIFT,
-		.writer_label = word & LABEL_MASK,
-		.label = sim->label,
-	};
-	for (unsigned i = bytes; i-- > 0;) {
-		violation->expected = violation->expected << 8 | witness->reference.bytes[pa + i];
-		violation->got = violation->got << 8 | got[i];
+	violation->cpu = sim->current;
+	violation->label = sim->label;
+	violation->writer = writer.party;
+	violation->writer_cpu = writer.cpu;
+	violation->writer_label = writer.label;
+	witness->violations++;
+	for (unsigned i = 0; i < witness->kept && !same; i++)
+		if (same_place(&witness->first[i], violation))
+			same = &witness->first[i];
+	if (witness->kept == SIM_VIOLATIONS_KEPT || (same && witness->kept >= SIM_VIOLATIONS_KEPT / 2)) {
+		if (same)
+			same->repeats++;
+		return NULL;
 	}
+	witness->first[witness->kept] = *violation;
+	return &witness->first[witness->kept++];
+}
+
+void sim_witness_report(struct sim *sim, const struct sim_violation *violation)
+{
+	struct sim_violation copy = *violation;
+
+	keep(sim, &copy);
 }
 
 /* One line's part of a read that differs. */
@@ -84,15 +128,23 @@ static void line_differs(struct sim *sim, enum sim_party observer, uintptr_t va,
 			 unsigned bytes)
 {
 	const uint8_t *expected = sim->witness.reference.bytes + pa;
+	struct sim_violation violation = { .observer = observer, .site = QUIRE_SITE_COUNT }, *kept;
 	unsigned at = 0;
 
 	while (at < bytes && got[at] == expected[at])
 		at++;
 	if (at == bytes)
 		return;
-	sim->witness.violations++;
-	if (sim->witness.kept < SIM_VIOLATIONS_KEPT)
-		keep_violation(sim, observer, va ? va + at : 0, pa + at, got + at, bytes - at < 8 ? bytes - at : 8);
+	violation.va = va ? va + at : 0;
+	violation.pa = pa + at;
+	violation.bytes = bytes - at < 8 ? bytes - at : 8;
+	for (unsigned i = violation.bytes; i-- > 0;) {
+		violation.expected = violation.expected << 8 | expected[at + i];
+		violation.got = violation.got << 8 | got[at + i];
+	}
+	kept = keep(sim, &violation);
+	if (kept)
+		sim_diagnose(sim, kept);
 }
 
 void sim_witness_read(struct sim *sim, enum sim_party observer, uintptr_t va, quire_pa_t pa, const void *got,
@@ -101,6 +153,8 @@ void sim_witness_read(struct sim *sim, enum sim_party observer, uintptr_t va, qu
 	unsigned line_bytes = sim->cpu->l1d.line_bytes;
 	const uint8_t *from = got;
 
+	if (sim->owners.count && observer != SIM_PARTY_KERNEL)
+		sim_owners_read(sim, observer, va, pa, got, bytes);
 	if (memcmp(sim->witness.reference.bytes + pa, got, bytes) == 0)
 		return;
 	while (bytes) {
@@ -120,12 +174,34 @@ void sim_witness_write(struct sim *sim, enum sim_party writer, quire_pa_t pa, co
 	uint32_t word = writer_word(sim, writer);
 	unsigned shift = sim->cpu->l1d.line_shift;
 
+	if (sim->witness.history)
+		sim_history_write(sim, pa, bytes, word);
+	if (sim->owners.count)
+		sim_owners_wrote(sim, pa, bytes);
 	memcpy(sim->witness.reference.bytes + pa, from, bytes);
 	if (sim->allocator.touched)
 		memset(sim->allocator.touched + (pa >> QUIRE_PAGE_SHIFT), 1,
 		       ((pa + bytes - 1) >> QUIRE_PAGE_SHIFT) - (pa >> QUIRE_PAGE_SHIFT) + 1);
 	for (quire_pa_t line = pa >> shift; line <= (pa + bytes - 1) >> shift; line++)
 		writers[line] = word;
+}
+
+void sim_witness_dropped(struct sim *sim, const struct cache *cache, uint32_t set, unsigned way)
+{
+	struct sim_witness *witness = &sim->witness;
+	quire_pa_t pa = cache_line_pa(cache, set, way);
+	struct sim_drop *drop = &witness->drops[witness->next_drop];
+
+	if (memcmp(witness->reference.bytes + pa, cache_line(cache, set, way), cache->line_bytes) != 0)
+		return;
+	witness->next_drop = (witness->next_drop + 1) % SIM_DROPS_KEPT;
+	*drop = (struct sim_drop){
+		.line = pa >> cache->line_shift,
+		.writer = sim_witness_word(sim, pa),
+		.label = sim->label,
+		.site = sim->site,
+		.used = true,
+	};
 }
 
 uint64_t sim_violations(const struct sim *sim)
@@ -136,4 +212,26 @@ uint64_t sim_violations(const struct sim *sim)
 const struct sim_violation *sim_violation(const struct sim *sim, unsigned n)
 {
 	return n < sim->witness.kept ? &sim->witness.first[n] : NULL;
+}
+
+const char *sim_kind_name(enum sim_kind kind)
+{
+	static const char *const names[] = {
+#define X(id, name) name,
+		SIM_KINDS(X)
+#undef X
+	};
+
+	return (unsigned)kind < SIM_KIND_COUNT ? names[kind] : NULL;
+}
+
+const char *sim_cause_name(enum sim_cause cause)
+{
+	static const char *const names[] = {
+#define X(id, name) name,
+		SIM_CAUSES(X)
+#undef X
+	};
+
+	return (unsigned)cause < SIM_CAUSE_COUNT ? names[cause] : NULL;
 }

@@ -174,6 +174,15 @@ else
 	echo "cli: nobody cannot run $quire: permissions were not tried"
 fi
 
+# --- machines without architecture code, and machines of variants
+refuse "machine sh4 has no architecture code: it runs the alias test only" run mapped-read --machine sh4 "${json[@]}"
+refuse "no variant of .* runs on 'hp-a500-5y', did you mean 'hp-a500-5x'" run alias-test --machine hp-a500-5y "${json[@]}"
+refuse "runs on bare machines, without Quire" run alias-test --policy coherence=page "${json[@]}"
+printf 'bare\nvariant a machine=sh3\nalias-test\n' >variant.q
+refuse "variant.q:2:19: the machine of variant a" run variant.q "${json[@]}"
+printf '[machine]\ntitle = x\nisa = parisc | x\n[coherence]\nalias_check = yes | x\n' >alias.ini
+refuse "alias.ini" machines ./alias.ini
+
 # --- results that cannot be written
 refuse "No such file" run --json ./nowhere/out.json "$script"
 refuse "is a directory" run --json ./directory "$script"
@@ -189,6 +198,17 @@ accept 0 "Usage: quire" --help
 accept 0 "run \[EXPERIMENT|FILE\]" --help
 accept 0 "^quire [0-9]*\.[0-9]*\.[0-9]*$" --version
 accept 0 "^pandaboard " machines
+accept 0 "^sh4 .*SH7750" machines
+accept 0 "alias-test: 14 variants, 42 measures, 14 expectations checked.* 0 failed" run alias-test
+accept 0 "alias-test: 1 variant, 3 measures" run alias-test --machine sa110
+accept 0 '"machine": "sa110"' run alias-test --json -
+accept 0 '"policies": null' run alias-test --json -
+# By-name scripts run when they are named only.
+mkdir -p data/experiments && cp -r "$root/machines" data/
+printf 'machine sh4\nbare\nby-name\nalias-test\n' >data/experiments/named.q
+printf 'machine sh4\nbare\nalias-test\n' >data/experiments/always.q
+check "run leaves out by-name scripts" bash -c 'QUIRE_DATA=data "$1" run >all && grep -q "SUMMARY: always" all && ! grep -q named all' - "$quire"
+check "a by-name script runs by name" bash -c 'QUIRE_DATA=data "$1" run named | grep -q "SUMMARY: named"' - "$quire"
 accept 0 "range 7..8.7 cycles" machines pandaboard
 accept 0 "read-page .*one page of read" machines --keys
 for machine in "$root"/machines/*.ini; do

@@ -14,6 +14,7 @@ enum quire_coherence_policy {
 	QUIRE_COHERENCE_EAGER,   /* eager: at once, mapped or not */
 	QUIRE_COHERENCE_MAPPING, /* mapping: later, when it is mapped, unless any area maps its file */
 	QUIRE_COHERENCE_PAGE,    /* page: later, when it is mapped, unless a table entry maps the page itself */
+	QUIRE_COHERENCE_EXACT,   /* exact: what the next observer needs, when he looks */
 };
 
 /*

@@ -99,6 +99,13 @@ struct quire_port {
 	void (*step)(void *context, enum quire_step step);
 
 	/*
+	 * The pages at [pa, pa + bytes) changed owner: `taken` out of Quire's free memory, contents and all, or
+	 * else about to be given back to it. For whoever checks that nobody reads what a former owner left; a board
+	 * has no use for it. May be NULL.
+	 */
+	void (*page_owner)(void *context, quire_pa_t pa, uint64_t bytes, bool taken);
+
+	/*
 	 * Brackets each maintenance operation with the stable name of its call site. begin may return
 	 * false to have the operation left out (fault injection); then end is not called. Both may be
 	 * NULL, together.

@@ -58,8 +58,14 @@ void quire_coherence_unmapped(struct quire *q, struct quire_batch *batch);
 bool quire_coherence_conflict(struct quire *q, struct quire_page *page, uintptr_t va, bool write, bool exec);
 void quire_coherence_claim(struct quire *q, struct quire_page *page, uintptr_t va, bool write, bool exec);
 
-/* An entry that lets user code store to the page is about to be written (table lock held). */
-void quire_coherence_user_store(struct quire *q, struct quire_page *page);
+/* An entry at `va` that lets user code store to the page is about to be written (table lock held). */
+void quire_coherence_user_store(struct quire *q, struct quire_page *page, uintptr_t va);
+
+/* Every entry of the page (locked) was write-protected, and the TLBs are purged: stores must fault again. */
+void quire_coherence_stores_end(struct quire *q, struct quire_page *page);
+
+/* A record of the page's reverse map was removed (rmap lock held); a batch with its entry follows. */
+void quire_coherence_entry_goes(struct quire *q, struct quire_page *page);
 
 /* Must user code that may store to a page be kept from executing it, and the other way round, by its entries? */
 bool quire_coherence_store_or_fetch(struct quire *q);
@@ -71,6 +77,12 @@ void quire_coherence_clear_user_page(struct quire *q, struct quire_page *page, u
 /* Before and after a transfer of a page by a device. For file systems and drivers. */
 void quire_coherence_dma_prepare(struct quire *q, struct quire_page *page, enum quire_dma_direction direction);
 void quire_coherence_dma_finish(struct quire *q, struct quire_page *page, enum quire_dma_direction direction);
+
+/*
+ * A block of pages has a new owner, and no contents yet. `user`: it is one page, and will be copied or cleared for a
+ * user by the calls above before anything else.
+ */
+void quire_coherence_alloc(struct quire *q, struct quire_page *page, bool user);
 
 /* The last reference to a block of pages is gone: dirty lines at user colours must not outlive their owner. */
 void quire_coherence_free(struct quire *q, struct quire_page *page);

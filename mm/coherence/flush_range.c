@@ -38,6 +38,7 @@
  * share D lines, and the I side is settled when a page is mapped next. Only the TLB's threshold
  * matters there.
  */
+#include "mm/coherence/exact.h"
 #include "mm/percpu.h"
 
 #define FALLBACK_BYTES   ((size_t)512 << 10)
@@ -379,6 +380,10 @@ void quire_coherence_unmapped(struct quire *q, struct quire_batch *batch)
 	struct quire_machine *machine = &q->machine;
 	bool insn = batch->exec || q->policy.flush_range != QUIRE_FLUSH_CALIBRATED_SPLIT;
 
+	if (quire_exact_on(q)) {
+		quire_exact_unmapped(q, batch);
+		return;
+	}
 	if (!machine->traits.data_aliases ||
 	    (!batch->count && q->policy.flush_range == QUIRE_FLUSH_CALIBRATED_SPLIT))
 		return;

@@ -16,7 +16,8 @@ exit    before
 
 mount   m $fs
 process p
-map     b anonymous private size=8K
+buffer  r size=8K
+map     b anonymous private size=8K address=0x40000000
 store   b
 unmap   b at=4K size=4K
 
@@ -25,7 +26,6 @@ file    f on=m
 expect-error EFAULT { write f at=100 size=200 from=b skip=(4K - 50) }
 expect  done == 50
 expect  size(f) == 150
-buffer  r size=8K
 read    f into=r
 truncate f size=8K
 read    f into=r

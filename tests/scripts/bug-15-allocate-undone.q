@@ -19,7 +19,7 @@ expect  pages(f) == 1
 expect  size(f) == 12K
 expect  ctime(f) <= 0
 expect  mtime(f) <= 0
-read    f
+read    f at=8K
 read    other
 
 # What was taken back may be used again: four pages are left.
@@ -27,5 +27,5 @@ allocate f at=12K size=16K
 expect  pages(f) == 5
 expect  ctime(f) >= 2
 expect-error ENOSPC { allocate f at=28K size=4K }
-read    f
+read    f at=8K size=4K
 expect  violations == 0

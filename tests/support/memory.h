@@ -1,7 +1,9 @@
 /*
- * Small words for tests of mapped memory: one byte loaded, stored, fetched or debugged, areas made in one line.
+ * Small words for tests of mapped memory: one byte loaded, stored, fetched or debugged, areas made
+ * in one line.
  *
- * What cannot go wrong in a test that is right is asserted here, so that tests read as sequences of events.
+ * What cannot go wrong in a test that is right is asserted here, so that tests read as sequences of
+ * events.
  */
 #ifndef TESTS_SUPPORT_MEMORY_H
 #define TESTS_SUPPORT_MEMORY_H
@@ -26,22 +28,27 @@
 #define ANON    QUIRE_MAP_ANONYMOUS
 
 /* Every ISA in turn: for (each_isa(isa)). */
-#define each_isa(isa) enum sim_isa isa = SIM_ARMV7; isa <= SIM_X86_64; isa++
+#define each_isa(isa)                 \
+	enum sim_isa isa = SIM_ARMV7; \
+	isa <= SIM_X86_64;            \
+	isa++
 
 /* mmap of `bytes` bytes at any address. */
-static inline uintptr_t mem_map(struct files *f, size_t bytes, unsigned prot, unsigned flags, struct quire_file *file,
-				uint64_t offset)
+static inline uintptr_t mem_map(struct files *f, size_t bytes, unsigned prot, unsigned flags,
+				struct quire_file *file, uint64_t offset)
 {
 	uintptr_t va = 0;
 
-	assert_int_equal(quire_mmap(f->space, &va, bytes, prot, flags, file, offset, file != NULL), 0);
+	assert_int_equal(quire_mmap(f->space, &va, bytes, prot, flags, file, offset, file != NULL),
+			 0);
 	return va;
 }
 
-static inline uintptr_t mem_map_at(struct files *f, uintptr_t va, size_t bytes, unsigned prot, unsigned flags,
-				   struct quire_file *file, uint64_t offset)
+static inline uintptr_t mem_map_at(struct files *f, uintptr_t va, size_t bytes, unsigned prot,
+				   unsigned flags, struct quire_file *file, uint64_t offset)
 {
-	assert_int_equal(quire_mmap(f->space, &va, bytes, prot, flags | QUIRE_MAP_FIXED, file, offset, file != NULL),
+	assert_int_equal(quire_mmap(f->space, &va, bytes, prot, flags | QUIRE_MAP_FIXED, file,
+				    offset, file != NULL),
 			 0);
 	return va;
 }
@@ -122,7 +129,9 @@ static inline void mem_debug(struct files *f, uintptr_t va, uint8_t *value, bool
 	quire_page_put(q, page);
 }
 
-/* A file of `pages` pages on the test's file system, the first byte of page n being 'a' + n % 26. */
+/*
+ * A file of `pages` pages on the test's file system, the first byte of page n being 'a' + n % 26.
+ */
 static inline struct quire_file *mem_file(struct files *f, const char *name, unsigned pages)
 {
 	struct quire_file *file;

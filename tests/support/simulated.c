@@ -269,6 +269,16 @@ static void port_step(void *context, enum quire_step step)
 	sim_charge(s->sim, sim_machine(s->sim)->cost.step[step]);
 }
 
+static void port_page_owner(void *context, quire_pa_t pa, uint64_t bytes, bool taken)
+{
+	struct simulated *s = context;
+
+	if (taken)
+		sim_frames_given(s->sim, pa, bytes);
+	else
+		sim_frames_freed(s->sim, pa, bytes);
+}
+
 static bool port_maintenance_begin(void *context, enum quire_site site)
 {
 	struct simulated *s = context;
@@ -326,6 +336,7 @@ static void fill_port(struct simulated *s, const struct sim_machine *machine)
 		.copy_to_user = port_copy_user,
 		.copy_from_user = port_copy_user,
 		.step = port_step,
+		.page_owner = port_page_owner,
 		.maintenance_begin = port_maintenance_begin,
 		.maintenance_end = port_maintenance_end,
 		.stop = port_stop,
@@ -353,7 +364,7 @@ void simulated_prepare(struct simulated *s, const struct sim_machine *machine,
 	s->config.arch = simulated_arch(machine->isa);
 	s->config.policy = policy ? *policy : quire_policy_default();
 	if (machine->isa == SIM_PARISC)
-		traps.tlb_miss = trap_tlb_miss;
+		traps.tlb_miss = traps.tlb_reference = trap_tlb_miss;
 	sim_set_traps(s->sim, &traps);
 }
 

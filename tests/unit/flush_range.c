@@ -336,7 +336,7 @@ static void insn_side_only_where_executable(void **state)
 /* Absent pages cost nothing, but for the policy that is there to show what they cost. */
 static void absent_pages_cost_nothing(void **state)
 {
-	static const enum quire_flush_range_policy policies[] = {QUIRE_FLUSH_FIXED,
+	static const enum quire_flush_range_policy policies[] = {QUIRE_FLUSH_CALIBRATED_SPLIT,
 								 QUIRE_FLUSH_LINE};
 
 	(void)state;
@@ -346,7 +346,10 @@ static void absent_pages_cost_nothing(void **state)
 		struct range r;
 
 		start_range(&r, SIM_PARISC, &policy, 2);
-		unmap_range(&r, 2, VA + 10 * QUIRE_PAGE_BYTES, false);
+		r.s.q->thresholds.data_bytes = r.s.q->thresholds.insn_bytes = 3 * QUIRE_PAGE_BYTES;
+		if (i)
+			r.s.q->thresholds.data_bytes = r.s.q->thresholds.insn_bytes = SIZE_MAX;
+		unmap_range(&r, 2, VA + 10 * QUIRE_PAGE_BYTES, true);
 		assert_int_equal(count(&r, QUIRE_SITE_UNMAP_RANGE_D, SIM_OP_DATA_FLUSH),
 				 flushed * QUIRE_PAGE_BYTES / LINE);
 		assert_int_equal(count(&r, QUIRE_SITE_UNMAP_RANGE_I, SIM_OP_INSN_LINE),
@@ -354,6 +357,25 @@ static void absent_pages_cost_nothing(void **state)
 		assert_int_equal(r.s.steps[QUIRE_STEP_FAULT], 0);
 		check_contents(&r, 2);
 		end_range(&r, 2);
+	}
+}
+
+/* The policies of old compare the range with the threshold, whatever is present in it: 2 pages, or none. */
+static void size_of_the_range_decides(void **state)
+{
+	(void)state;
+	for (unsigned present = 0; present <= 2; present += 2) {
+		struct quire_policy policy = policy_of(QUIRE_FLUSH_FIXED);
+		struct range r;
+
+		start_range(&r, SIM_PARISC, &policy, present);
+		r.s.q->thresholds.data_bytes = r.s.q->thresholds.insn_bytes = 10 * QUIRE_PAGE_BYTES;
+		unmap_range(&r, present, VA + 10 * QUIRE_PAGE_BYTES, false);
+		assert_int_equal(count(&r, QUIRE_SITE_UNMAP_RANGE_D, SIM_OP_DATA_FLUSH), 0);
+		assert_int_equal(count(&r, QUIRE_SITE_UNMAP_RANGE_D, SIM_OP_DATA_SET), 2 * 1024);
+		assert_int_equal(count(&r, QUIRE_SITE_UNMAP_RANGE_I, SIM_OP_INSN_SET), 2 * 1024);
+		check_contents(&r, present);
+		end_range(&r, present);
 	}
 }
 
@@ -447,6 +469,7 @@ int main(void)
 		cmocka_unit_test(threshold_decides),
 		cmocka_unit_test(insn_side_only_where_executable),
 		cmocka_unit_test(absent_pages_cost_nothing),
+		cmocka_unit_test(size_of_the_range_decides),
 		cmocka_unit_test(absent_pages_of_an_ending_space),
 		cmocka_unit_test(a_dropped_flush_is_seen),
 		cmocka_unit_test(nothing_where_caches_do_not_alias),

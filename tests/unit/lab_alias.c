@@ -1,6 +1,6 @@
 /*
- * The alias test: what it says of a machine follows from the machine's description, and from nothing else. Most tests
- * change one figure of a small machine and see the verdict move.
+ * The alias test: what it says of a machine follows from the machine's description, and from
+ * nothing else. Most tests change one figure of a small machine and see the verdict move.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,10 @@
 #define K 1024u
 #define M (1024u * 1024u)
 
-/* 32 KB, 2 ways of 16 KB, lines of 32 bytes, indexed virtually, tagged physically; no store buffer. */
+/*
+ * 32 KB, 2 ways of 16 KB, lines of 32 bytes, indexed virtually, tagged physically; no store
+ * buffer.
+ */
 static struct sim_machine plain_machine(void)
 {
 	struct sim_cache l1 = {
@@ -56,7 +59,8 @@ static struct alias_result run(const struct sim_machine *machine, bool uncached)
 	return result;
 }
 
-static void assert_from(const struct sim_machine *machine, uint64_t cache, uint64_t all, uint64_t fast)
+static void assert_from(const struct sim_machine *machine, uint64_t cache, uint64_t all,
+			uint64_t fast)
 {
 	struct alias_result result = run(machine, false);
 
@@ -114,7 +118,8 @@ static void test_store_buffer(void **state)
 	assert_from(&machine, 16 * K, 1 * M, 1 * M);
 	result = run(&machine, false);
 	alias_describe(&result, text, sizeof(text));
-	assert_string_equal(text, "4K to 8K: cache not coherent; 16K to 512K: store buffer not coherent; 1M to 16M: pass");
+	assert_string_equal(text, "4K to 8K: cache not coherent; 16K to 512K: store buffer not "
+				  "coherent; 1M to 16M: pass");
 
 	machine.l1d.index = SIM_PIPT;
 	machine.store_buffer_bytes = (uint64_t)1 << 32;
@@ -178,9 +183,9 @@ static void test_witness_agrees(void **state)
 static void test_faults(void **state)
 {
 	static const struct alias_test wrong[] = {
-		{5000, 16 * M, 4, false}, {4 * K, 5 * M, 4, false}, {2 * K, 16 * M, 4, false},
-		{4 * K, 512 * M, 4, false}, {8 * K, 4 * K, 4, false}, {0, 0, 4, false},
-		{4 * K, 16 * M, 1, false}, {4 * K, 16 * M, 1001, false},
+		{5000, 16 * M, 4, false},   {4 * K, 5 * M, 4, false},     {2 * K, 16 * M, 4, false},
+		{4 * K, 512 * M, 4, false}, {8 * K, 4 * K, 4, false},     {0, 0, 4, false},
+		{4 * K, 16 * M, 1, false},  {4 * K, 16 * M, 1001, false},
 	};
 	struct alias_test largest = {4 * K, 256 * M, 2, false};
 	struct sim_machine machine = plain_machine();
@@ -212,25 +217,38 @@ static const char *error_of(const char *text)
 static void test_script_errors(void **state)
 {
 	(void)state;
-	assert_non_null(strstr(error_of("machine sh4\nmount r ramfs\n"), "machine sh4 has no architecture code: it runs the alias test only"));
-	assert_non_null(strstr(error_of("machine sh4\nbare\nmount r ramfs\n"), ":3:1: 'mount' needs Quire"));
-	assert_non_null(strstr(error_of("machine sh4\nbare\npolicy coherence=page\n"), ":3:1: 'policy' needs Quire"));
-	assert_non_null(strstr(error_of("bare\nvariant a machine=sh4 coherence=page\n"), ":2:23: 'coherence' is a question to Quire"));
-	assert_non_null(strstr(error_of("machine sh4\nbare\nexpect free == 0\n"), ":3:8: free asks Quire"));
-	assert_non_null(strstr(error_of("bare\nvariant a machine=sh5\nalias-test\n"), "did you mean 'sh4'?"));
-	assert_non_null(strstr(error_of("bare\nvariant a machine=sh5\nalias-test\n"), ":2:19: the machine of variant a"));
-	assert_non_null(strstr(error_of("bare\nvariant a machine=sh4\nvariant b\nalias-test\n"), "names no machine"));
-	assert_non_null(strstr(error_of("machine sh4\nbare\nalias-test from=5000\n"), ":3:1: the separations are powers of two"));
-	assert_non_null(strstr(error_of("machine sh4\nbare\nalias-test\nalias-test\n"), ":4:1: 'cache coherent from' is measured twice"));
-	assert_non_null(strstr(error_of("machine sh4\nbare\nalias-test unchached\n"), "did you mean 'uncached'?"));
+	assert_non_null(
+		strstr(error_of("machine sh4\nmount r ramfs\n"),
+		       "machine sh4 has no architecture code: it runs the alias test only"));
+	assert_non_null(strstr(error_of("machine sh4\nbare\nmount r ramfs\n"),
+			       ":3:1: 'mount' needs Quire"));
+	assert_non_null(strstr(error_of("machine sh4\nbare\npolicy coherence=page\n"),
+			       ":3:1: 'policy' needs Quire"));
+	assert_non_null(strstr(error_of("bare\nvariant a machine=sh4 coherence=page\n"),
+			       ":2:23: 'coherence' is a question to Quire"));
+	assert_non_null(
+		strstr(error_of("machine sh4\nbare\nexpect free == 0\n"), ":3:8: free asks Quire"));
+	assert_non_null(strstr(error_of("bare\nvariant a machine=sh5\nalias-test\n"),
+			       "did you mean 'sh4'?"));
+	assert_non_null(strstr(error_of("bare\nvariant a machine=sh5\nalias-test\n"),
+			       ":2:19: the machine of variant a"));
+	assert_non_null(strstr(error_of("bare\nvariant a machine=sh4\nvariant b\nalias-test\n"),
+			       "names no machine"));
+	assert_non_null(strstr(error_of("machine sh4\nbare\nalias-test from=5000\n"),
+			       ":3:1: the separations are powers of two"));
+	assert_non_null(strstr(error_of("machine sh4\nbare\nalias-test\nalias-test\n"),
+			       ":4:1: 'cache coherent from' is measured twice"));
+	assert_non_null(strstr(error_of("machine sh4\nbare\nalias-test unchached\n"),
+			       "did you mean 'uncached'?"));
 }
 
 /* Each variant on its machine, a machine with architecture code among them. */
 static void test_variants(void **state)
 {
-	static const char text[] = "bare\nvariant one machine=sh4\nvariant two machine=hp-a500\nalias-test\n"
-				   "publish \"fast from\" B one=16384 two=4096\n"
-				   "in one expect differences == 0\nin two expect differences == 1\n";
+	static const char text[] =
+		"bare\nvariant one machine=sh4\nvariant two machine=hp-a500\nalias-test\n"
+		"publish \"fast from\" B one=16384 two=4096\n"
+		"in one expect differences == 0\nin two expect differences == 1\n";
 	struct lab_experiment *experiment;
 	char *errors;
 
@@ -245,8 +263,11 @@ static void test_variants(void **state)
 	assert_true(experiment->variants[0].measures[0].model == 16384);
 	assert_true(experiment->variants[1].measures[0].model == 262144);
 	assert_true(experiment->variants[1].measures[1].model == 4194304);
-	assert_string_equal(experiment->variants[0].measures[0].note, "4K to 8K: cache not coherent; 16K to 16M: pass");
-	assert_int_equal(experiment->variants[0].failure_count + experiment->variants[1].failure_count, 0);
+	assert_string_equal(experiment->variants[0].measures[0].note,
+			    "4K to 8K: cache not coherent; 16K to 16M: pass");
+	assert_int_equal(experiment->variants[0].failure_count +
+				 experiment->variants[1].failure_count,
+			 0);
 	assert_int_equal(experiment->variants[0].violation_count, 0);
 	lab_experiment_free(experiment);
 	free(errors);
@@ -268,7 +289,9 @@ static struct lab_experiment *run_on(struct lab_script *script, const char *mach
 static void test_choice(void **state)
 {
 	char *errors;
-	struct lab_script *script = script_from_text("by-name\nbare\nvariant one machine=sh4\nvariant two machine=r5000\nalias-test\n", &errors);
+	struct lab_script *script = script_from_text(
+		"by-name\nbare\nvariant one machine=sh4\nvariant two machine=r5000\nalias-test\n",
+		&errors);
 	struct lab_experiment *experiment;
 
 	(void)state;
@@ -318,12 +341,12 @@ static void test_published(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_size_of_a_way), cmocka_unit_test(test_index),
-		cmocka_unit_test(test_write_through), cmocka_unit_test(test_store_buffer),
-		cmocka_unit_test(test_alias_check),   cmocka_unit_test(test_uncached),
+		cmocka_unit_test(test_size_of_a_way),  cmocka_unit_test(test_index),
+		cmocka_unit_test(test_write_through),  cmocka_unit_test(test_store_buffer),
+		cmocka_unit_test(test_alias_check),    cmocka_unit_test(test_uncached),
 		cmocka_unit_test(test_witness_agrees), cmocka_unit_test(test_faults),
-		cmocka_unit_test(test_script_errors), cmocka_unit_test(test_variants),
-		cmocka_unit_test(test_choice),        cmocka_unit_test(test_published),
+		cmocka_unit_test(test_script_errors),  cmocka_unit_test(test_variants),
+		cmocka_unit_test(test_choice),         cmocka_unit_test(test_published),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /*
- * Coherence: under every policy, on every machine, nobody sees stale bytes; what is not owed is not done; and each
- * operation is there for a reason: without it somebody does see stale bytes.
+ * Coherence: under every policy, on every machine, nobody sees stale bytes; what is not owed is not
+ * done; and each operation is there for a reason: without it somebody does see stale bytes.
  */
 #include <stdio.h>
 
@@ -22,11 +22,15 @@ static struct quire_policy policy_of(unsigned n)
 	return policy;
 }
 
-/* The frame of kernel addresses that tests store to directly, as the kernel does in a page of a file. */
+/*
+ * The frame of kernel addresses that tests store to directly, as the kernel does in a page of a
+ * file.
+ */
 static void kernel_store(struct files *f, struct quire_page *page, size_t offset, uint8_t value)
 {
 	quire_coherence_kernel_read(f->s.q, page);
-	assert_int_equal(sim_store(f->s.sim, quire_page_address(f->s.q, page) + offset, 1, value), 0);
+	assert_int_equal(sim_store(f->s.sim, quire_page_address(f->s.q, page) + offset, 1, value),
+			 0);
 	quire_coherence_kernel_wrote(f->s.q, page);
 }
 
@@ -35,11 +39,15 @@ static uint8_t kernel_load(struct files *f, struct quire_page *page, size_t offs
 	uint64_t value;
 
 	quire_coherence_kernel_read(f->s.q, page);
-	assert_int_equal(sim_load(f->s.sim, quire_page_address(f->s.q, page) + offset, 1, &value), 0);
+	assert_int_equal(sim_load(f->s.sim, quire_page_address(f->s.q, page) + offset, 1, &value),
+			 0);
 	return (uint8_t)value;
 }
 
-/* BUGS 3, 23: the page is mapped and has been loaded when the kernel stores; and the other way round. */
+/*
+ * BUGS 3, 23: the page is mapped and has been loaded when the kernel stores; and the other way
+ * round.
+ */
 static void test_mapped_page(void **state)
 {
 	(void)state;
@@ -163,12 +171,15 @@ static void test_folio(void **state)
 			for (uint8_t round = 0; round < 3; round++) {
 				for (unsigned i = 0; i < 4; i++) {
 					assert_int_equal(mem_load(&f, va + i * PAGE), round);
-					assert_int_equal(mem_fetch(&f, va + i * PAGE) & 0xff, round);
+					assert_int_equal(mem_fetch(&f, va + i * PAGE) & 0xff,
+							 round);
 				}
 				quire_coherence_kernel_read(f.s.q, page);
 				for (unsigned i = 0; i < 4; i++)
-					assert_int_equal(sim_store(f.s.sim, quire_page_address(f.s.q, page + i), 1,
-								   round + 1u),
+					assert_int_equal(sim_store(f.s.sim,
+								   quire_page_address(f.s.q,
+										      page + i),
+								   1, round + 1u),
 							 0);
 				quire_coherence_kernel_wrote(f.s.q, page);
 			}
@@ -188,7 +199,10 @@ static uint64_t site_count(struct files *f, enum quire_site site)
 	return count;
 }
 
-/* A file that is mapped and not touched, read: `mapping` flushes every page every time, `page` none. */
+/*
+ * A file that is mapped and not touched, read: `mapping` flushes every page every time, `page`
+ * none.
+ */
 static void test_mapped_and_not_touched(void **state)
 {
 	(void)state;
@@ -207,7 +221,8 @@ static void test_mapped_and_not_touched(void **state)
 			before = site_count(&f, QUIRE_SITE_KERNEL_READ);
 			assert_int_equal(quire_read(file, 0, f.buffer, 4 * PAGE), 4 * PAGE);
 			flushes = site_count(&f, QUIRE_SITE_KERNEL_READ) > before;
-			assert_int_equal(flushes, isa != SIM_X86_64 && policies[n] != QUIRE_COHERENCE_PAGE);
+			assert_int_equal(flushes,
+					 isa != SIM_X86_64 && policies[n] != QUIRE_COHERENCE_PAGE);
 			quire_file_put(file);
 			mem_end(&f);
 		}
@@ -261,7 +276,7 @@ static void test_flag_after_maintenance(void **state)
 	(void)state;
 	for (enum sim_isa isa = SIM_ARMV7; isa <= SIM_PARISC; isa++) {
 		struct quire_file *file;
-		struct watch watch = { 0 };
+		struct watch watch = {0};
 		struct files f;
 		uintptr_t va;
 
@@ -292,10 +307,14 @@ static void flush_user_lines(struct files *f, uintptr_t va)
 	if (!q->machine.traits.data_aliases)
 		return;
 	assert_true(quire_table_find(f->space, va, &slot, &next));
-	q->machine.arch->data_alias(&q->machine, quire_slot_read(&slot).frame << QUIRE_PAGE_SHIFT, va, QUIRE_FLUSH);
+	q->machine.arch->data_alias(&q->machine, quire_slot_read(&slot).frame << QUIRE_PAGE_SHIFT,
+				    va, QUIRE_FLUSH);
 }
 
-/* BUGS 34: the kernel wrote a page of a file that is freed; lines of it must not hit the next owner's page. */
+/*
+ * BUGS 34: the kernel wrote a page of a file that is freed; lines of it must not hit the next
+ * owner's page.
+ */
 static void test_freed_page(void **state)
 {
 	(void)state;
@@ -312,10 +331,14 @@ static void test_freed_page(void **state)
 		va = mem_map_at(&f, 0x805000, 8 * PAGE, R | W, PRIVATE | ANON, NULL, 0);
 		for (unsigned n = 0; n < 8; n++)
 			mem_store(&f, va + n * PAGE, (uint8_t)n);
-		/* The new owner's lines go to memory first, and whatever is left of the old ones after them. */
+		/*
+		 * The new owner's lines go to memory first, and whatever is left of the old ones
+		 * after them.
+		 */
 		for (unsigned n = 0; n < 8; n++)
 			flush_user_lines(&f, va + n * PAGE);
-		q->machine.arch->data(&q->machine, sim_kernel_base(f.s.sim), f.s.memory.bytes, QUIRE_FLUSH);
+		q->machine.arch->data(&q->machine, sim_kernel_base(f.s.sim), f.s.memory.bytes,
+				      QUIRE_FLUSH);
 		for (unsigned n = 0; n < 8; n++) {
 			assert_int_equal(mem_load(&f, va + n * PAGE), n);
 			assert_int_equal(mem_load(&f, va + n * PAGE + 5), 0);
@@ -325,7 +348,10 @@ static void test_freed_page(void **state)
 	}
 }
 
-/* The same for a page that was cleared for a user and then not mapped, because another fault was faster. */
+/*
+ * The same for a page that was cleared for a user and then not mapped, because another fault was
+ * faster.
+ */
 static void test_freed_unmapped_page(void **state)
 {
 	(void)state;
@@ -347,17 +373,67 @@ static void test_freed_unmapped_page(void **state)
 		kernel_store(&f, again, 3, 'k');
 		q->machine.arch->data(&q->machine, quire_page_address(q, page), PAGE, QUIRE_FLUSH);
 		if (q->machine.traits.data_aliases)
-			q->machine.arch->data_alias(&q->machine, quire_page_pa(page), va, QUIRE_FLUSH);
+			q->machine.arch->data_alias(&q->machine, quire_page_pa(page), va,
+						    QUIRE_FLUSH);
 		assert_int_equal(kernel_load(&f, again, 3), 'k');
 		quire_page_put(q, again);
 		mem_end(&f);
 	}
 }
 
-/* --- Anything, in any order ------------------------------------------------------------------------ */
+/*
+ * Instructions that were fetched before mprotect took that right away do not outlive their page: its
+ * frame becomes a page of a file, executed at another colour first and then where the old one was.
+ */
+static void old_instructions(enum sim_isa isa, uintptr_t old)
+{
+	uint8_t code[4] = {2, 0, 0, 0};
+	uintptr_t other = 0x1006000, next;
+	struct quire_page *page = NULL;
+	struct quire_file *file;
+	struct quire_slot slot;
+	struct files f;
+	uint32_t frame;
+	uint64_t index = 0;
+
+	mem_start(&f, isa, NULL);
+	mem_store(&f, f.buffer, 0); /* so that write() takes no page for it */
+	assert_int_equal(quire_fs_open(f.fs, "file", true, &file), 0);
+	mem_map_at(&f, old, PAGE, R | W | X, PRIVATE | ANON, NULL, 0);
+	mem_store_code(&f, old + 64, 0x01010101);
+	assert_int_equal(mem_fetch(&f, old + 64), 0x01010101);
+	assert_int_equal(quire_mprotect(f.space, old, PAGE, R | W), 0);
+	assert_true(quire_table_find(f.space, old, &slot, &next));
+	frame = (uint32_t)quire_slot_read(&slot).frame;
+	assert_int_equal(quire_munmap(f.space, old, PAGE), 0);
+	for (; !page || page->frame != frame; index++) {
+		if (page)
+			quire_page_put(f.s.q, page);
+		assert_int_equal(files_write(&f, file, index * PAGE + 64, code, 4), 4);
+		page = quire_cache_find(file, index);
+	}
+	index = page->index;
+	mem_map_at(&f, other, PAGE, R | X, SHARED, file, index * PAGE);
+	assert_int_equal(mem_fetch(&f, other + 64), 2);
+	mem_map_at(&f, old, PAGE, R | X, SHARED, file, index * PAGE);
+	assert_int_equal(mem_fetch(&f, old + 64), 2);
+	quire_page_put(f.s.q, page);
+	quire_file_put(file);
+	mem_end(&f);
+}
+
+static void test_instructions_of_old_owner(void **state)
+{
+	(void)state;
+	for (each_isa(isa))
+		for (unsigned colour = 0; colour < 8; colour++)
+			old_instructions(isa, 0x800000 + colour * PAGE);
+}
+
+/* --- Anything, in any order ------------------------------------------------------------------- */
 
 #define FILE_PAGES 3
-#define MAPS 4
+#define MAPS       4
 
 static uint32_t next_random(uint32_t *seed, uint32_t below)
 {
@@ -369,7 +445,8 @@ struct chaos {
 	struct files f;
 	struct quire_file *file;
 	uint32_t seed;
-	uintptr_t map[MAPS]; /* shared mappings, stores allowed by the even ones, fetches by those from 2 on */
+	/* Shared mappings, stores allowed by the even ones, fetches by those from 2 on. */
+	uintptr_t map[MAPS];
 	uint8_t model[FILE_PAGES * PAGE];
 };
 
@@ -386,8 +463,8 @@ static void toggle_map(struct chaos *c, unsigned n)
 		return;
 	}
 	/* Any colour. */
-	c->map[n] = mem_map_at(&c->f, 0x1000000 * (n + 1) + next_random(&c->seed, 16) * PAGE, FILE_PAGES * PAGE, map_prot(n),
-			       SHARED, c->file, 0);
+	c->map[n] = mem_map_at(&c->f, 0x1000000 * (n + 1) + next_random(&c->seed, 16) * PAGE,
+			       FILE_PAGES * PAGE, map_prot(n), SHARED, c->file, 0);
 }
 
 static void user_access(struct chaos *c, unsigned n)
@@ -425,7 +502,9 @@ static void call(struct chaos *c)
 		break;
 	case 2:
 		if (c->map[0])
-			assert_int_equal(quire_msync(c->f.space, c->map[0], FILE_PAGES * PAGE, QUIRE_MS_SYNC), 0);
+			assert_int_equal(quire_msync(c->f.space, c->map[0], FILE_PAGES * PAGE,
+						     QUIRE_MS_SYNC),
+					 0);
 		break;
 	case 3:
 		assert_int_equal(quire_punch(c->file, at, bytes), 0);
@@ -465,7 +544,8 @@ static void test_chaos(void **state)
 				struct quire_policy policy = policy_of(n);
 
 				memset(&c, 0, sizeof(c));
-				policy.file_times = seed & 1 ? QUIRE_FILE_TIMES_SUBTREE : QUIRE_FILE_TIMES_FAULT;
+				policy.file_times = seed & 1 ? QUIRE_FILE_TIMES_SUBTREE
+							     : QUIRE_FILE_TIMES_FAULT;
 				mem_start(&c.f, isa, &policy);
 				c.file = mem_file(&c.f, "file", 0);
 				assert_int_equal(quire_truncate(c.file, FILE_PAGES * PAGE), 0);
@@ -476,7 +556,7 @@ static void test_chaos(void **state)
 			}
 }
 
-/* --- Each operation is needed ------------------------------------------------------------------------- */
+/* --- Each operation is needed ----------------------------------------------------------------- */
 
 /* What happens in all of the tests above in short: enough that each site counts. */
 static void everything(struct files *f)
@@ -567,6 +647,7 @@ int main(void)
 		cmocka_unit_test(test_flag_after_maintenance),
 		cmocka_unit_test(test_freed_page),
 		cmocka_unit_test(test_freed_unmapped_page),
+		cmocka_unit_test(test_instructions_of_old_owner),
 		cmocka_unit_test(test_chaos),
 		cmocka_unit_test(test_each_is_needed),
 	};

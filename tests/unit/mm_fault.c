@@ -23,7 +23,10 @@ static void test_zeros(void **state)
 	}
 }
 
-/* BUGS 2: the kernel zeroed the page through its mapping; its lines are evicted after the user stored. */
+/*
+ * BUGS 2: the kernel zeroed the page through its mapping; its lines are evicted after the user
+ * stored.
+ */
 static void test_shared_anonymous_is_settled(void **state)
 {
 	(void)state;
@@ -37,7 +40,8 @@ static void test_shared_anonymous_is_settled(void **state)
 		va = mem_map(&f, PAGE, R | W, SHARED | ANON, NULL, 0);
 		for (unsigned n = 0; n < PAGE; n += 4)
 			assert_int_equal(sim_store(f.s.sim, va + n, 4, 0xaaaaaaaa), 0);
-		q->machine.arch->data(&q->machine, sim_kernel_base(f.s.sim), f.s.memory.bytes, QUIRE_FLUSH);
+		q->machine.arch->data(&q->machine, sim_kernel_base(f.s.sim), f.s.memory.bytes,
+				      QUIRE_FLUSH);
 		for (unsigned n = 0; n < PAGE; n++)
 			assert_int_equal(mem_load(&f, va + n), 0xaa);
 		mem_end(&f);
@@ -80,8 +84,8 @@ static void test_file_private(void **state)
 		file = mem_file(&f, "file", 3);
 		va = mem_map(&f, 3 * PAGE, R | W, PRIVATE, file, 0);
 		assert_int_equal(mem_load(&f, va), 'a');
-		mem_store(&f, va, '1');               /* after a load */
-		mem_store(&f, va + PAGE + 9, '2');    /* without one */
+		mem_store(&f, va, '1');            /* after a load */
+		mem_store(&f, va + PAGE + 9, '2'); /* without one */
 		assert_int_equal(mem_load(&f, va), '1');
 		assert_int_equal(mem_load(&f, va + 1), 'A');
 		assert_int_equal(mem_load(&f, va + PAGE), 'b');
@@ -309,7 +313,10 @@ static void test_debugger(void **state)
 	}
 }
 
-/* Every allocation fails once: the access gives no-memory or goes on, and all is as it was when tried again. */
+/*
+ * Every allocation fails once: the access gives no-memory or goes on, and all is as it was when
+ * tried again.
+ */
 static void test_no_records(void **state)
 {
 	(void)state;

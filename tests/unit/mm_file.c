@@ -30,13 +30,17 @@ static void test_short_copy(void **state)
 		assert_bytes(got + 150, PAGE - 150, 0);
 		assert_int_equal(files_write_short(&f, file, 0, data, 200, 0), -QUIRE_EFAULT);
 		assert_int_equal(quire_read(file, 0, f.buffer + FILES_BUFFER_BYTES - 10, 20), 10);
-		assert_int_equal(quire_read(file, 0, f.buffer + FILES_BUFFER_BYTES, 20), -QUIRE_EFAULT);
+		assert_int_equal(quire_read(file, 0, f.buffer + FILES_BUFFER_BYTES, 20),
+				 -QUIRE_EFAULT);
 		quire_file_put(file);
 		mem_end(&f);
 	}
 }
 
-/* BUGS 17, 49: the buffer is a mapping of the file itself, of the page that is written, not present yet. */
+/*
+ * BUGS 17, 49: the buffer is a mapping of the file itself, of the page that is written, not present
+ * yet.
+ */
 static void test_buffer_is_the_file(void **state)
 {
 	(void)state;
@@ -89,8 +93,8 @@ static bool is_idle(const struct quire_brlock *lock, unsigned cpus)
 }
 
 /*
- * BUGS 17: CPU 1 takes away the page that CPU 0 writes from, after write() has made it present as its buffer, and before
- * it tries the copy again.
+ * BUGS 17: CPU 1 takes away the page that CPU 0 writes from, after write() has made it present as
+ * its buffer, and before it tries the copy again.
  */
 static void punch_in_between(struct simulated *s, enum quire_step step)
 {
@@ -103,7 +107,9 @@ static void punch_in_between(struct simulated *s, enum quire_step step)
 	s->on_step = NULL;
 	punch->done = true;
 	sim_switch(s->sim, 1);
-	assert_int_equal(punch->truncate ? quire_truncate(punch->file, PAGE) : quire_punch(punch->file, PAGE, PAGE), 0);
+	assert_int_equal(punch->truncate ? quire_truncate(punch->file, PAGE)
+					 : quire_punch(punch->file, PAGE, PAGE),
+			 0);
 	sim_switch(s->sim, 0);
 }
 
@@ -119,7 +125,7 @@ static void test_punched_buffer(void **state)
 			uintptr_t va;
 
 			mem_start(&f, isa, NULL);
-			punch = (struct punch){ .f = &f, .truncate = truncate };
+			punch = (struct punch){.f = &f, .truncate = truncate};
 			punch.file = mem_file(&f, "file", 2);
 			va = mem_map(&f, 2 * PAGE, R | W, SHARED, punch.file, 0);
 			memset(f.s.steps, 0, sizeof(f.s.steps));
@@ -175,12 +181,14 @@ static void test_punch(void **state)
 {
 	static const struct {
 		uint64_t offset, bytes;
-	} holes[] = { { 10, 20 }, { 0, PAGE }, { 100, 2 * PAGE }, { PAGE - 1, 2 }, { 2 * PAGE + 5, 10 * PAGE }, { 3, 6000 } };
+	} holes[] = {{10, 20}, {0, PAGE}, {100, 2 * PAGE}, {PAGE - 1, 2}, {2 * PAGE + 5, 10 * PAGE},
+		     {3, 6000}};
 
 	(void)state;
 	for (each_isa(isa))
 		for (unsigned n = 0; n < sizeof(holes) / sizeof(holes[0]); n++) {
-			uint64_t bytes = 3 * PAGE - 100, from = holes[n].offset, to = from + holes[n].bytes;
+			uint64_t bytes = 3 * PAGE - 100, from = holes[n].offset,
+				 to = from + holes[n].bytes;
 			static uint8_t got[4 * PAGE], data[4 * PAGE];
 			struct quire_file *file;
 			struct files f;

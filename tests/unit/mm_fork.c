@@ -24,7 +24,9 @@ static void test_child_sees_what_was(void **state)
 		va = mem_map(&f, 3 * PAGE, R | W, PRIVATE | ANON, NULL, 0);
 		for (unsigned n = 0; n < 3; n++)
 			for (unsigned i = 0; i < PAGE; i += 4)
-				assert_int_equal(sim_store(f.s.sim, va + n * PAGE + i, 4, 0x01010101 * (n + 1)), 0);
+				assert_int_equal(sim_store(f.s.sim, va + n * PAGE + i, 4,
+							   0x01010101 * (n + 1)),
+						 0);
 		child = fork_space(&f);
 		mem_cpu(&f, 0, child);
 		mem_store(&f, va, 9);
@@ -97,7 +99,10 @@ static void test_kinds_of_areas(void **state)
 		mem_store(&f, none, 'n');
 		assert_int_equal(quire_mprotect(f.space, none, PAGE, QUIRE_PROT_NONE), 0);
 		child = fork_space(&f);
-		/* The two private pages stored to here, and the one of the buffer that mem_file used. */
+		/*
+		 * The two private pages stored to here, and the one of the buffer that mem_file
+		 * used.
+		 */
 		assert_int_equal(f.s.steps[QUIRE_STEP_FORK_ENTRY], 3);
 		assert_int_equal(quire_atomic_read(&file->areas), 4);
 

@@ -12,20 +12,26 @@ static void test_arguments(void **state)
 	(void)state;
 	mem_start(&f, SIM_X86_64, NULL);
 	file = mem_file(&f, "file", 1);
-	assert_int_equal(quire_mmap(f.space, &va, 0, R, PRIVATE | ANON, NULL, 0, false), -QUIRE_EINVAL);
+	assert_int_equal(quire_mmap(f.space, &va, 0, R, PRIVATE | ANON, NULL, 0, false),
+			 -QUIRE_EINVAL);
 	assert_int_equal(quire_mmap(f.space, &va, PAGE, R, ANON, NULL, 0, false), -QUIRE_EINVAL);
-	assert_int_equal(quire_mmap(f.space, &va, PAGE, R, SHARED | PRIVATE | ANON, NULL, 0, false), -QUIRE_EINVAL);
+	assert_int_equal(quire_mmap(f.space, &va, PAGE, R, SHARED | PRIVATE | ANON, NULL, 0, false),
+			 -QUIRE_EINVAL);
 	assert_int_equal(quire_mmap(f.space, &va, PAGE, R, SHARED, NULL, 0, false), -QUIRE_EINVAL);
 	assert_int_equal(quire_mmap(f.space, &va, PAGE, R, SHARED, file, 1, true), -QUIRE_EINVAL);
 	assert_int_equal(quire_mmap(f.space, &va, PAGE, 64, SHARED, file, 0, true), -QUIRE_EINVAL);
-	assert_int_equal(quire_mmap(f.space, &va, PAGE, R | W, SHARED, file, 0, false), -QUIRE_EACCES);
-	assert_int_equal(quire_mmap(f.space, &va, 2 * PAGE, R, SHARED, file, (uint64_t)INT64_MAX & ~QUIRE_PAGE_MASK,
-				    true),
+	assert_int_equal(quire_mmap(f.space, &va, PAGE, R | W, SHARED, file, 0, false),
+			 -QUIRE_EACCES);
+	assert_int_equal(quire_mmap(f.space, &va, 2 * PAGE, R, SHARED, file,
+				    (uint64_t)INT64_MAX & ~QUIRE_PAGE_MASK, true),
 			 -QUIRE_EOVERFLOW);
-	assert_int_equal(quire_mmap(f.space, &va, SIZE_MAX, R, PRIVATE | ANON, NULL, 0, false), -QUIRE_ENOMEM);
-	assert_int_equal(quire_mmap(f.space, &va, SIZE_MAX / 2, R, PRIVATE | ANON, NULL, 0, false), -QUIRE_ENOMEM);
+	assert_int_equal(quire_mmap(f.space, &va, SIZE_MAX, R, PRIVATE | ANON, NULL, 0, false),
+			 -QUIRE_ENOMEM);
+	assert_int_equal(quire_mmap(f.space, &va, SIZE_MAX / 2, R, PRIVATE | ANON, NULL, 0, false),
+			 -QUIRE_ENOMEM);
 	va = 1;
-	assert_int_equal(quire_mmap(f.space, &va, PAGE, R, PRIVATE | ANON | QUIRE_MAP_FIXED, NULL, 0, false),
+	assert_int_equal(quire_mmap(f.space, &va, PAGE, R, PRIVATE | ANON | QUIRE_MAP_FIXED, NULL,
+				    0, false),
 			 -QUIRE_EINVAL);
 	assert_int_equal(quire_munmap(f.space, 1, PAGE), -QUIRE_EINVAL);
 	assert_int_equal(quire_munmap(f.space, f.buffer, 0), -QUIRE_EINVAL);
@@ -119,10 +125,14 @@ static void test_protections(void **state)
 		assert_int_equal(quire_mprotect(f.space, anon, PAGE, QUIRE_PROT_NONE), 0);
 		assert_int_equal(quire_munmap(f.space, anon, 2 * PAGE), 0);
 
-		assert_int_equal(quire_mmap(f.space, &read_only, 2 * PAGE, R, SHARED, file, 0, false), 0);
-		assert_int_equal(quire_mprotect(f.space, read_only, 2 * PAGE, R | W), -QUIRE_EACCES);
+		assert_int_equal(quire_mmap(f.space, &read_only, 2 * PAGE, R, SHARED, file, 0,
+					    false),
+				 0);
+		assert_int_equal(quire_mprotect(f.space, read_only, 2 * PAGE, R | W),
+				 -QUIRE_EACCES);
 		assert_int_equal(quire_munmap(f.space, read_only + PAGE, PAGE), 0);
-		assert_int_equal(quire_mprotect(f.space, read_only, 2 * PAGE, QUIRE_PROT_NONE), -QUIRE_ENOMEM);
+		assert_int_equal(quire_mprotect(f.space, read_only, 2 * PAGE, QUIRE_PROT_NONE),
+				 -QUIRE_ENOMEM);
 		assert_int_equal(mem_try_load(&f, read_only, &byte), -QUIRE_SIGSEGV);
 		quire_file_put(file);
 		mem_end(&f);
@@ -185,7 +195,8 @@ static void test_frame_reused(void **state)
 		mem_cpu(&f, 1, f.space);
 		assert_int_equal(mem_try_store(&f, a, 0x33), -QUIRE_SIGSEGV);
 		mem_cpu(&f, 0, f.space);
-		f.s.q->machine.arch->data(&f.s.q->machine, sim_kernel_base(f.s.sim), f.s.memory.bytes, QUIRE_FLUSH);
+		f.s.q->machine.arch->data(&f.s.q->machine, sim_kernel_base(f.s.sim),
+					  f.s.memory.bytes, QUIRE_FLUSH);
 		mem_map_at(&f, a, PAGE, R | W, PRIVATE | ANON, NULL, 0);
 		assert_int_equal(mem_load(&f, a), 0);
 		assert_int_equal(mem_load(&f, b), 0x22);
@@ -235,7 +246,10 @@ static void test_code_is_rewritten(void **state)
 		mem_start(&f, isa, NULL);
 		file = mem_file(&f, "file", 1);
 		for (unsigned kind = 0; kind < 3; kind++) {
-			uintptr_t va = mem_map(&f, PAGE, R | X, kind == 2 ? PRIVATE | ANON : kind ? SHARED : PRIVATE,
+			uintptr_t va = mem_map(&f, PAGE, R | X,
+					       kind == 2 ? PRIVATE | ANON
+					       : kind    ? SHARED
+							 : PRIVATE,
 					       kind == 2 ? NULL : file, 0);
 
 			(void)mem_fetch(&f, va + 8);
@@ -310,10 +324,12 @@ static void test_no_records(void **state)
 			else if (call == 1)
 				error = quire_mprotect(f.space, va + PAGE, 38 * PAGE, R);
 			else if (call == 2)
-				error = quire_mmap(f.space, &new, PAGE, R | W, SHARED | ANON, NULL, 0, false);
+				error = quire_mmap(f.space, &new, PAGE, R | W, SHARED | ANON, NULL,
+						   0, false);
 			else if (call == 3)
 				error = quire_mmap(f.space, &va, 2 * PAGE, R | W,
-						   PRIVATE | ANON | QUIRE_MAP_FIXED, NULL, 0, false);
+						   PRIVATE | ANON | QUIRE_MAP_FIXED, NULL, 0,
+						   false);
 			failed = f.s.fail_after == -1;
 			f.s.fail_after = -1;
 			assert_true(!error || error == -QUIRE_ENOMEM);
@@ -369,7 +385,7 @@ static void test_late_store_is_not_lost(void **state)
 		f.fs = quire_diskfs_mount(f.s.q, &disk.device, true, &error);
 		assert_non_null(f.fs);
 		file = mem_file(&f, "file", 1);
-		late = (struct late_store){ .f = &f, .value = 'L' };
+		late = (struct late_store){.f = &f, .value = 'L'};
 		late.va = mem_map(&f, PAGE, R | W, SHARED, file, 0);
 		mem_cpu(&f, 1, f.space);
 		mem_store(&f, late.va, 's');

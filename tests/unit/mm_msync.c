@@ -11,7 +11,7 @@ static struct times times(struct quire_file *file)
 {
 	struct quire_stat stat = mem_stat(file);
 
-	return (struct times){ stat.mtime_ns, stat.ctime_ns };
+	return (struct times){stat.mtime_ns, stat.ctime_ns};
 }
 
 /* Did both advance since? They must do so together. */
@@ -25,7 +25,8 @@ static bool marked(struct quire_file *file, struct times *since)
 	return is;
 }
 
-static const enum quire_file_times_policy posix[] = { QUIRE_FILE_TIMES_FAULT, QUIRE_FILE_TIMES_SUBTREE };
+static const enum quire_file_times_policy posix[] = {QUIRE_FILE_TIMES_FAULT,
+						     QUIRE_FILE_TIMES_SUBTREE};
 
 static void start(struct files *f, enum sim_isa isa, enum quire_file_times_policy policy)
 {
@@ -155,13 +156,15 @@ static void test_errors(void **state)
 	b = mem_file(&f, "b", 1);
 	mem_map_at(&f, va, PAGE, R | W, SHARED, a, 0);
 	mem_map_at(&f, va + 2 * PAGE, PAGE, R | W, SHARED, b, 0);
-	assert_int_equal(quire_msync(f.space, va, PAGE, QUIRE_MS_SYNC | QUIRE_MS_ASYNC), -QUIRE_EINVAL);
+	assert_int_equal(quire_msync(f.space, va, PAGE, QUIRE_MS_SYNC | QUIRE_MS_ASYNC),
+			 -QUIRE_EINVAL);
 	assert_int_equal(quire_msync(f.space, va, PAGE, 64), -QUIRE_EINVAL);
 	assert_int_equal(quire_msync(f.space, va + 1, PAGE, QUIRE_MS_ASYNC), -QUIRE_EINVAL);
 	assert_int_equal(quire_msync(f.space, va, 0, QUIRE_MS_ASYNC), 0);
 	assert_int_equal(quire_msync(f.space, va, SIZE_MAX, QUIRE_MS_ASYNC), -QUIRE_ENOMEM);
 	assert_int_equal(quire_msync(f.space, va + PAGE, PAGE, QUIRE_MS_ASYNC), -QUIRE_ENOMEM);
-	assert_int_equal(quire_msync(f.space, va + 2 * PAGE, 2 * PAGE, QUIRE_MS_ASYNC), -QUIRE_ENOMEM);
+	assert_int_equal(quire_msync(f.space, va + 2 * PAGE, 2 * PAGE, QUIRE_MS_ASYNC),
+			 -QUIRE_ENOMEM);
 	mem_store(&f, va, 1);
 	mem_store(&f, va + 2 * PAGE, 1);
 	assert_int_equal(quire_msync(f.space, va, 3 * PAGE, QUIRE_MS_ASYNC), -QUIRE_ENOMEM);
@@ -173,7 +176,8 @@ static void test_errors(void **state)
 	assert_true(marked(a, &since[0])); /* both had been synced */
 	assert_true(marked(b, &since[1]));
 	locked = mem_map(&f, PAGE, R | W, SHARED | QUIRE_MAP_LOCKED, a, 0);
-	assert_int_equal(quire_msync(f.space, locked, PAGE, QUIRE_MS_SYNC | QUIRE_MS_INVALIDATE), -QUIRE_EBUSY);
+	assert_int_equal(quire_msync(f.space, locked, PAGE, QUIRE_MS_SYNC | QUIRE_MS_INVALIDATE),
+			 -QUIRE_EBUSY);
 	assert_int_equal(quire_msync(f.space, locked, PAGE, QUIRE_MS_SYNC), 0);
 	quire_file_put(a);
 	quire_file_put(b);
@@ -204,8 +208,9 @@ static void test_price(void **state)
 }
 
 /*
- * `subtree` on an ISA that can: one step a leaf table, and the ends by entry; the first store gives back a whole table. A
- * table stays of one area: what is mapped into a hole in it does not make the first area's next store unseen.
+ * `subtree` on an ISA that can: one step a leaf table, and the ends by entry; the first store gives
+ * back a whole table. A table stays of one area: what is mapped into a hole in it does not make the
+ * first area's next store unseen.
  */
 static void test_subtree(void **state)
 {
@@ -298,12 +303,9 @@ static void test_two_spaces(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_times),
-		cmocka_unit_test(test_never),
-		cmocka_unit_test(test_other_cpu),
-		cmocka_unit_test(test_errors),
-		cmocka_unit_test(test_price),
-		cmocka_unit_test(test_subtree),
+		cmocka_unit_test(test_times),      cmocka_unit_test(test_never),
+		cmocka_unit_test(test_other_cpu),  cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_price),      cmocka_unit_test(test_subtree),
 		cmocka_unit_test(test_two_spaces),
 	};
 

@@ -46,6 +46,7 @@ static void start(struct rmap_test *t, enum sim_isa isa)
 	t->base = (t->q->machine.arch->table.user_low + ((uintptr_t)32 << 20)) &
 		  ~((uintptr_t)(32 << 20) - 1);
 	t->page = quire_page_alloc(t->q, 0);
+	assert_int_equal(sim_clear(t->s.sim, quire_page_address(t->q, t->page), QUIRE_PAGE_BYTES), 0);
 	quire_page_lock(t->q, t->page);
 }
 

@@ -1,5 +1,6 @@
 /*
- * Writeback and reclaim on a disk: no store is lost, whenever it comes, and nothing goes that is needed.
+ * Writeback and reclaim on a disk: no store is lost, whenever it comes, and nothing goes that is
+ * needed.
  */
 #include "tests/support/memory.h"
 
@@ -141,8 +142,8 @@ static void test_msync_writes_its_range(void **state)
 }
 
 /*
- * BUGS 46, 47: CPU 1 stores at every step of a writeback by CPU 0 at which it need not wait for it. Whatever it stored last
- * is on the disk after one more writeback.
+ * BUGS 46, 47: CPU 1 stores at every step of a writeback by CPU 0 at which it need not wait for it.
+ * Whatever it stored last is on the disk after one more writeback.
  */
 struct racer {
 	uintptr_t va;
@@ -154,8 +155,8 @@ static void race(struct simulated *s, enum quire_step step)
 {
 	struct racer *racer = s->test;
 
-	if (step != QUIRE_STEP_WRITEBACK_PAGE && step != QUIRE_STEP_FLAG && step != QUIRE_STEP_LOCK &&
-	    step != QUIRE_STEP_ENTRY_PROTECT)
+	if (step != QUIRE_STEP_WRITEBACK_PAGE && step != QUIRE_STEP_FLAG &&
+	    step != QUIRE_STEP_LOCK && step != QUIRE_STEP_ENTRY_PROTECT)
 		return;
 	/* When the entry has been narrowed a store waits for the page, and so for CPU 0. */
 	if (step != QUIRE_STEP_ENTRY_PROTECT && s->steps[QUIRE_STEP_ENTRY_PROTECT])
@@ -175,7 +176,7 @@ static void test_store_during_writeback(void **state)
 		bool stored;
 
 		do {
-			struct racer racer = { .at = at++ };
+			struct racer racer = {.at = at++};
 			struct quire_file *file;
 			struct world w;
 
@@ -254,7 +255,7 @@ static void test_code_from_disk(void **state)
 		file = mem_file(&w.f, "file", 2);
 		va = mem_map(&w.f, 2 * PAGE, R | X, SHARED, file, 0);
 		for (unsigned n = 0; n < 4; n++) {
-			uint8_t code[4] = { (uint8_t)n, 1, 2, 3 };
+			uint8_t code[4] = {(uint8_t)n, 1, 2, 3};
 
 			assert_int_equal(files_write(&w.f, file, PAGE + 8, code, 4), 4);
 			assert_int_equal(mem_fetch(&w.f, va + PAGE + 8) & 0xff, n);
@@ -326,7 +327,8 @@ static void test_reclaim(void **state)
 		assert_int_equal(mem_stat(file).pages, 3);
 		quire_page_put(w.f.s.q, page);
 		for (unsigned n = 0; n < 6; n++)
-			assert_int_equal(read_byte(&w, file, n * PAGE), n == 4 ? 'w' : 'a' + (int)n);
+			assert_int_equal(read_byte(&w, file, n * PAGE),
+					 n == 4 ? 'w' : 'a' + (int)n);
 		quire_file_put(file);
 		end(&w);
 	}

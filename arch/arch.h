@@ -28,6 +28,7 @@ struct quire_traits {
 	bool devices_see_data;   /* DMA is coherent */
 	bool dirty_by_hardware;  /* the walker sets the dirty and accessed bits of entries */
 	bool no_speculation;     /* lines are filled by executed accesses only; false unless that is known */
+	bool fault_walks_again;  /* an access is not refused by a TLB entry alone: widened entries need no purge */
 	bool subtree_protect;    /* an upper entry can forbid stores to all below it */
 	size_t colour_bytes;     /* addresses equal modulo this share D lines; 0 where data_aliases is false */
 	size_t data_bytes;       /* size of the D cache of one CPU, as far as maintenance must go */

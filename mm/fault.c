@@ -116,6 +116,13 @@ static void purge(const struct fault *f)
 	quire_coherence_tlb(f->q, f->space, f->va, f->va + QUIRE_PAGE_BYTES, QUIRE_SITE_TLB_PAGE);
 }
 
+/* An entry allows more than before: other CPUs may fault once more, where the TLB does not look again itself. */
+static void purge_widened(const struct fault *f)
+{
+	if (!f->q->machine.traits.fault_walks_again)
+		purge(f);
+}
+
 /* Settles what an entry adds, and writes it; the table lock is held. */
 static void write_entry(const struct fault *f, struct quire_slot *slot, struct quire_page *page,
 			unsigned bits)
@@ -144,14 +151,14 @@ static int install_entry(const struct fault *f, struct quire_slot *slot, struct 
 static void change_entry(const struct fault *f, struct quire_slot *slot, struct quire_page *page,
 			 struct quire_entry old, unsigned bits)
 {
-	if (old.bits & ~bits & QUIRE_ENTRY_WRITE) {
+	if (old.bits & ~bits & (QUIRE_ENTRY_WRITE | QUIRE_ENTRY_EXEC)) {
 		old = quire_slot_exchange(slot, (struct quire_entry){0});
 		purge(f);
 		if ((old.bits & QUIRE_ENTRY_DIRTY) && page->file)
 			quire_page_dirty(f->q, page);
 	}
 	write_entry(f, slot, page, bits);
-	purge(f);
+	purge_widened(f);
 }
 
 /* --- Private pages ---------------------------------------------------------------------------- */
@@ -474,7 +481,7 @@ static bool fault_table(const struct fault *f)
 	    !quire_table_unprotect(f->space, f->va))
 		return false;
 	quire_step(f->q, QUIRE_STEP_FAULT_WRITE);
-	purge(f);
+	purge_widened(f);
 	quire_times_write(f->area->file);
 	return true;
 }

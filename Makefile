@@ -36,7 +36,7 @@ UNITS := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
 # V=1 shows commands.
 Q := $(if $(V),,@)
 
-.PHONY: all run test units deep freestanding lint clean asan bench
+.PHONY: all run test units deep fuzzers freestanding lint clean asan
 .DEFAULT_GOAL := all
 
 all: check-packages $(BUILD)/quire
@@ -84,8 +84,18 @@ test:
 
 deep:
 	@scripts/setup test
-	+@$(MAKE) --no-print-directory $(BUILD)/quire units asan
+	+@$(MAKE) --no-print-directory $(BUILD)/quire units asan fuzzers
 	@scripts/deep $(BUILD)
+
+# Fuzzers of what the program reads: clang's libFuzzer, everything in one compilation of its own.
+FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(sort $(wildcard tests/fuzz/*.c)))
+FUZZ_SRC := $(LIB_SRC) $(SIM_SRC) $(filter-out lab/main.c,$(LAB_SRC))
+fuzzers: $(FUZZERS)
+$(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZ_SRC) $(wildcard */*.h */*/*.h)
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  FUZZ $@")
+	$(Q)$(CLANG) $(STD) -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all $(CPPFLAGS) -Isim \
+		-o $@ $< $(FUZZ_SRC) $(LAB_LIBS)
 
 freestanding:
 	@scripts/freestanding $(BUILD)

@@ -134,6 +134,9 @@ void explore_job_reset(struct explore_job *job);
 void explore_job_save(struct explore_job *job);
 void explore_job_restore(struct explore_job *job);
 
+/* Fills in what follows from the machine. */
+void explore_setting_ready(struct explore_setting *setting);
+
 /* For the files above: */
 const char *explore_world_boot(struct explore_job *job);
 /* The fixed user address of a page of a place. */

@@ -255,6 +255,15 @@ static void sort_cpus(struct digesting *d)
 
 /* --- Quire's records ------------------------------------------------------------------------------------- */
 
+/* What the policy `exact` remembers of a page. It outlives the page's owner. */
+static uint64_t exact_state(const struct quire_page *page)
+{
+	const struct quire_coherence_state *state = &page->coherence;
+	uint64_t held = (uint64_t)state->held[0] << 16 | state->held[1];
+
+	return sim_mix((uint64_t)state->dirty << 32 | held, (uint64_t)state->insn << 32 | (uint32_t)state->leaving << 8 | state->bits);
+}
+
 static void mix_pages(struct digesting *d)
 {
 	const struct quire_range *range = &d->world->quire->ranges[0];
@@ -264,11 +273,15 @@ static void mix_pages(struct digesting *d)
 		const struct quire_page *page = &range->pages[n];
 		uint64_t hash = d->frames[page->frame].name, maps = 0;
 
-		if (!quire_atomic_read(&page->refs))
+		if (!quire_atomic_read(&page->refs)) {
+			if (d->world->setting->policy.coherence == QUIRE_COHERENCE_EXACT)
+				sum += sim_mix(hash, exact_state(page));
 			continue;
+		}
 		hash = sim_mix(hash, quire_atomic_read(&page->flags));
 		hash = sim_mix(hash, (uint64_t)quire_atomic_read(&page->refs) << 32 | quire_atomic_read(&page->maps));
 		hash = sim_mix(hash, page->last_va);
+		hash = sim_mix(hash, exact_state(page));
 		for (const struct quire_rmap *rmap = &page->rmap; rmap; rmap = rmap->next)
 			if (rmap->space)
 				maps += sim_mix(process_of(d->world, rmap->space), rmap->va);

@@ -8,6 +8,7 @@
 
 #include "lab/bench.h"
 #include "lab/data.h"
+#include "lab/explore.h"
 #include "lab/figures.h"
 #include "lab/lab.h"
 #include "lab/options.h"
@@ -276,20 +277,35 @@ static int command_machines(const struct command_line *line)
 
 /* --- bench --- */
 
+static bool is_given(const struct command_line *line, const char *name)
+{
+	for (size_t i = 0; i < line->argument_count; i++)
+		if (strcmp(line->arguments[i], name) == 0)
+			return true;
+	return line->argument_count == 0;
+}
+
 static int command_bench(const struct command_line *line)
 {
-	static const char *const names[] = {"sim"};
+	static const char *const names[] = {"sim", "check"};
+	bool good = true;
 
 	for (size_t i = 0; i < line->argument_count; i++) {
-		const char *nearest = lab_nearest(line->arguments[i], names, 1);
+		const char *nearest = lab_nearest(line->arguments[i], names, 2);
 
-		if (strcmp(line->arguments[i], "sim") == 0)
+		if (strcmp(line->arguments[i], "sim") == 0 ||
+		    strcmp(line->arguments[i], "check") == 0)
 			continue;
-		fprintf(stderr, "quire: unknown bench '%s', %s 'sim'%s\n", line->arguments[i],
-			nearest ? "did you mean" : "expected", nearest ? "?" : "");
+		fprintf(stderr, "quire: unknown bench '%s', %s '%s'%s\n", line->arguments[i],
+			nearest ? "did you mean" : "expected", nearest ? nearest : "sim' or 'check",
+			nearest ? "?" : "");
 		return LAB_USAGE;
 	}
-	return bench_sim(stdout) ? LAB_GOOD : LAB_INTERNAL;
+	if (is_given(line, "sim"))
+		good = bench_sim(stdout);
+	if (is_given(line, "check"))
+		good = explore_bench(stdout) && good;
+	return good ? LAB_GOOD : LAB_INTERNAL;
 }
 
 int main(int argc, char **argv)
@@ -302,6 +318,8 @@ int main(int argc, char **argv)
 	if (command_line_read(&line, argc, argv)) {
 		if (line.command == LAB_COMMAND_RUN)
 			status = command_run(&line);
+		else if (line.command == LAB_COMMAND_CHECK)
+			status = explore_command(&line);
 		else if (line.command == LAB_COMMAND_MACHINES)
 			status = command_machines(&line);
 		else

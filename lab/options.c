@@ -21,6 +21,14 @@ enum {
 	KEY_FULL = 'f',
 	KEY_JOBS = 'J',
 	KEY_KEYS = 'k',
+	KEY_DEPTH = 'd',
+	KEY_SECONDS = 't',
+	KEY_CPUS = 'c',
+	KEY_PAGES = 'P',
+	KEY_RANDOM = 'r',
+	KEY_SEED = 'S',
+	KEY_DROP = 'D',
+	KEY_SCRIPT = 'o',
 };
 
 static const struct argp_option option_table[] = {
@@ -34,11 +42,23 @@ static const struct argp_option option_table[] = {
 	{"full", KEY_FULL, NULL, 0, "Run at the published sizes", 1},
 	{"jobs", KEY_JOBS, "N", 0, "Run N variants at once (default: one a CPU)", 1},
 	{"keys", KEY_KEYS, NULL, 0, "machines: list the keys of machine files instead", 2},
+	{"depth", KEY_DEPTH, "N", 0, "check: explore all runs of N steps (default 4)", 3},
+	{"seconds", KEY_SECONDS, "N", 0, "check: stop after N seconds and say what is known", 3},
+	{"cpus", KEY_CPUS, "N", 0, "check: CPUs of the small world, 1 to 3 (default: 2, if the machine has two)", 3},
+	{"pages", KEY_PAGES, "N", 0, "check: pages of its file, 1 to 3 (default 2)", 3},
+	{"random", KEY_RANDOM, NULL, 0, "check: random runs of --depth steps (default 24) instead of all", 3},
+	{"seed", KEY_SEED, "N", 0, "check: where random runs begin (default 0)", 3},
+	{"drop", KEY_DROP, "SITE|all", 0, "check: leave out the maintenance of a site; or of each in turn, in a table",
+	 3},
+	{"script", KEY_SCRIPT, "FILE", 0,
+	 "check: where a run that fails is written (default counterexample-MACHINE.q)", 3},
 	{0},
 };
 
 /* Options of `run`; of `machines`; `bench` has none. */
 static const char run_keys[] = {KEY_MACHINE, KEY_POLICY, KEY_SET, KEY_JSON, KEY_FULL, KEY_JOBS, 0};
+static const char check_keys[] = {KEY_MACHINE, KEY_POLICY, KEY_SET,  KEY_JSON, KEY_JOBS, KEY_DEPTH, KEY_SECONDS,
+				  KEY_CPUS,    KEY_PAGES,  KEY_RANDOM, KEY_SEED, KEY_DROP, KEY_SCRIPT, 0};
 static const char machines_keys[] = {KEY_KEYS, 0};
 
 static const struct {
@@ -47,6 +67,7 @@ static const struct {
 	const char *keys;
 } commands[] = {
 	{"run", LAB_COMMAND_RUN, run_keys},
+	{"check", LAB_COMMAND_CHECK, check_keys},
 	{"machines", LAB_COMMAND_MACHINES, machines_keys},
 	{"bench", LAB_COMMAND_BENCH, ""},
 };
@@ -154,6 +175,60 @@ static void take_jobs(struct reading *reading, const char *text)
 		reading->line->run.jobs = (unsigned)jobs;
 }
 
+static const char *option_name(int key)
+{
+	for (size_t i = 0; option_table[i].name; i++)
+		if (option_table[i].key == key)
+			return option_table[i].name;
+	return "?";
+}
+
+static void take_number(struct reading *reading, int key, const char *text, unsigned max)
+{
+	struct command_line *line = reading->line;
+	char *end;
+	unsigned long number = strtoul(text, &end, 10);
+	unsigned *to = key == KEY_DEPTH	  ? &line->depth :
+		       key == KEY_SECONDS ? &line->seconds :
+		       key == KEY_CPUS	  ? &line->cpus :
+					    &line->pages;
+
+	if (*text < '0' || *text > '9' || *end || number == 0 || number > max)
+		FAIL(reading, "--%s is a number from 1 to %u, not '%s'", option_name(key), max, text);
+	else
+		*to = (unsigned)number;
+}
+
+static void take_seed(struct reading *reading, const char *text)
+{
+	char *end;
+
+	reading->line->seed = strtoull(text, &end, 0);
+	if (*text < '0' || *text > '9' || *end)
+		FAIL(reading, "--seed is a number, not '%s'", text);
+}
+
+/* An option of `check` alone. */
+static void take_check_option(struct reading *reading, int key, char *value)
+{
+	struct command_line *line = reading->line;
+
+	if (key == KEY_DEPTH)
+		take_number(reading, key, value, 30);
+	else if (key == KEY_SECONDS)
+		take_number(reading, key, value, 1000000);
+	else if (key == KEY_CPUS || key == KEY_PAGES)
+		take_number(reading, key, value, 3);
+	else if (key == KEY_SEED)
+		take_seed(reading, value);
+	else if (key == KEY_DROP)
+		line->drop = value;
+	else if (key == KEY_SCRIPT)
+		line->script = value;
+	else
+		line->random = true;
+}
+
 /* Notes that an option was given; false: a second time, where one only can count. */
 static bool note_option(struct reading *reading, int key)
 {
@@ -164,14 +239,6 @@ static bool note_option(struct reading *reading, int key)
 	else if (key != KEY_POLICY && key != KEY_SET)
 		return false;
 	return true;
-}
-
-static const char *option_name(int key)
-{
-	for (size_t i = 0; option_table[i].name; i++)
-		if (option_table[i].key == key)
-			return option_table[i].name;
-	return "?";
 }
 
 static void take_option(struct reading *reading, int key, char *value)
@@ -198,8 +265,10 @@ static void take_option(struct reading *reading, int key, char *value)
 		line->run.full = true;
 	else if (key == KEY_JOBS)
 		take_jobs(reading, value);
-	else
+	else if (key == KEY_KEYS)
 		line->keys = true;
+	else
+		take_check_option(reading, key, value);
 }
 
 static error_t take(int key, char *value, struct argp_state *state)
@@ -226,8 +295,9 @@ static const char description[] =
 	"which cache or TLB maintenance is missing, which is needless, and what each costs."
 	"\vCommands:\n"
 	"  run [EXPERIMENT|FILE]...  run experiments (when none is named, all but `by-name`) or scripts\n"
+	"  check                     explore all short runs of a small world, or show one that fails\n"
 	"  machines [NAME|FILE]      list the machines, or all figures of one with their sources\n"
-	"  bench [sim]               measure the speed of the simulator on this host\n"
+	"  bench [sim|check]...      measure the speed of the simulator, or of check, on this host\n"
 	"\n"
 	"Exit status: 0 good; 1 a violation or a failed expectation; 2 bad usage or input; "
 	"3 internal error; 130 interrupted.\n"
@@ -240,7 +310,7 @@ static const struct argp argp = {option_table, take, "COMMAND [ARGUMENT...]", de
 /* Long options that argp would refuse without naming the nearest. */
 static void check_options(struct reading *reading, int argc, char **argv)
 {
-	const char *names[16] = {"help", "usage", "version"};
+	const char *names[32] = {"help", "usage", "version"};
 	size_t count = 3;
 
 	for (size_t i = 0; option_table[i].name; i++)
@@ -261,10 +331,16 @@ static void check_options(struct reading *reading, int argc, char **argv)
 	}
 }
 
-/* Every option must be one of the command's. */
+/* Every option must be one of the command's, and of use there. */
 static void check_use(struct reading *reading)
 {
 	const char *keys = commands[reading->command].keys;
+
+	if (strchr(reading->given, KEY_SEED) && !reading->line->random)
+		FAIL(reading, "--seed means nothing without --random");
+	if (reading->line->command == LAB_COMMAND_CHECK && reading->line->argument_count)
+		FAIL(reading, "check takes no argument '%s'; a machine is named by --machine",
+		     reading->line->arguments[0]);
 
 	for (const char *key = reading->given; *key && !reading->failed; key++)
 		if (!strchr(keys, *key))
@@ -286,7 +362,7 @@ bool command_line_read(struct command_line *line, int argc, char **argv)
 	if (!reading.failed && argp_parse(&argp, argc, argv, 0, NULL, &reading) != 0)
 		reading.failed = true;
 	if (!reading.failed && reading.command == COMMANDS)
-		FAIL(&reading, "no command: expected run, machines or bench");
+		FAIL(&reading, "no command: expected run, check, machines or bench");
 	if (!reading.failed)
 		check_use(&reading);
 	return !reading.failed;

@@ -9,6 +9,7 @@
 enum lab_command {
 	LAB_COMMAND_NONE,
 	LAB_COMMAND_RUN,
+	LAB_COMMAND_CHECK,
 	LAB_COMMAND_MACHINES,
 	LAB_COMMAND_BENCH,
 };
@@ -20,6 +21,12 @@ struct command_line {
 	struct lab_options run;
 	const char *json; /* file, "-", NULL: none */
 	bool keys;        /* machines --keys */
+	/* check; 0 and NULL: not given */
+	unsigned depth, seconds, cpus, pages;
+	bool random;
+	uint64_t seed;
+	const char *drop;   /* a site, or "all" */
+	const char *script; /* where a counterexample goes */
 };
 
 /*

@@ -166,7 +166,7 @@ static void change_entry(const struct fault *f, struct quire_slot *slot, struct 
 /* A new page for the space alone; NULL: no memory. */
 static struct quire_page *new_private_page(const struct fault *f)
 {
-	struct quire_page *page = quire_page_alloc_user(f->q);
+	struct quire_page *page = quire_page_alloc_at(f->q, f->va, true);
 
 	if (page)
 		quire_atomic_or(&page->flags, QUIRE_PAGE_ANON | QUIRE_PAGE_UPTODATE);

@@ -170,8 +170,12 @@ void quire_pages_destroy(struct quire *q);
  * NULL: none left. Takes the CPU's own list for order 0.
  */
 struct quire_page *quire_page_alloc(struct quire *q, unsigned order);
-/* One page, to be copied or cleared for a user (coherence) before anything else is done to it. */
-struct quire_page *quire_page_alloc_user(struct quire *q);
+/*
+ * One page that users will see at va, or at addresses of its colour; one whose linear address has that colour too is
+ * preferred under the policies that ask for it (quire_coherence_frames). `user`: it will be copied or cleared for a
+ * user at va (coherence) before anything else is done to it.
+ */
+struct quire_page *quire_page_alloc_at(struct quire *q, uintptr_t va, bool user);
 /* Drops a reference; the last one frees the block. Its cached lines are settled first (coherence). */
 void quire_page_put(struct quire *q, struct quire_page *page);
 void quire_page_get(struct quire_page *page);

@@ -25,6 +25,7 @@ enum {
 	BATCH_PAGES = 16, /* moved between a CPU's list and the buddy lists at once */
 	CPU_PAGES_MAX = 2 * BATCH_PAGES,
 	TRIES_MAX = 4,         /* allocations after the CPUs' lists were collected */
+	COLOUR_SEARCH_MAX = 16, /* blocks of each order looked at for a page of a colour */
 	TAIL_ORDER_SHIFT = 24, /* in flags of tails: the order, so that one load tells the head */
 };
 
@@ -152,6 +153,50 @@ static struct quire_page *buddy_take(struct quire *q, unsigned order)
 	return page;
 }
 
+/* The page in a free block whose frame number is `want` modulo mask + 1, if there is one; else NULL. */
+static struct quire_page *coloured_in(struct quire_page *block, uint32_t mask, uint32_t want)
+{
+	uint32_t offset = (want - block->frame) & mask;
+
+	return offset < 1u << block->order ? block + offset : NULL;
+}
+
+/* Takes one page out of a free block; the rest of the block stays free. */
+static void take_out(struct quire *q, struct quire_page *block, struct quire_page *page)
+{
+	unsigned order = block->order;
+
+	free_list_remove(block);
+	while (order--) {
+		struct quire_page *upper = block + (1u << order);
+
+		free_list_add(q, page < upper ? upper : block, order);
+		if (page >= upper)
+			block = upper;
+	}
+	page->order = 0;
+	q->free_pages--;
+}
+
+/* A page of a colour from the buddy lists, smallest blocks first, of which it looks at a few only; NULL: none found. */
+static struct quire_page *buddy_take_coloured(struct quire *q, uint32_t mask, uint32_t want)
+{
+	for (unsigned order = 0; order < QUIRE_ORDERS; order++) {
+		struct quire_list *l = q->free[order].next;
+
+		for (unsigned n = 0; n < COLOUR_SEARCH_MAX && l != &q->free[order]; n++, l = l->next) {
+			struct quire_page *block = quire_container(l, struct quire_page, link);
+			struct quire_page *page = coloured_in(block, mask, want);
+
+			if (page) {
+				take_out(q, block, page);
+				return page;
+			}
+		}
+	}
+	return NULL;
+}
+
 /* --- Lists of the CPUs ----------------------------------------------------------------------- */
 
 static struct quire_page *first_page(struct quire_list *list)
@@ -201,6 +246,28 @@ static struct quire_page *take_single(struct quire *q)
 		cpu->pages_count--;
 	}
 	quire_unlock(q, &cpu->pages_lock);
+	return page;
+}
+
+/* A page of a colour: from this CPU's list, or the buddy lists; NULL: it is not easily found. */
+static struct quire_page *take_coloured(struct quire *q, uint32_t mask, uint32_t want)
+{
+	struct quire_percpu *cpu = quire_percpu_here(q);
+	struct quire_page *page = NULL;
+
+	quire_lock(q, &cpu->pages_lock);
+	for (struct quire_list *l = cpu->pages.next; l != &cpu->pages && !page; l = l->next)
+		page = coloured_in(quire_container(l, struct quire_page, link), mask, want);
+	if (page) {
+		quire_list_remove(&page->link);
+		cpu->pages_count--;
+	}
+	quire_unlock(q, &cpu->pages_lock);
+	if (page)
+		return page;
+	quire_lock(q, &q->frames);
+	page = buddy_take_coloured(q, mask, want);
+	quire_unlock(q, &q->frames);
 	return page;
 }
 
@@ -267,16 +334,23 @@ static void tell_owner(struct quire *q, const struct quire_page *page, unsigned 
 		port->page_owner(port->context, quire_page_pa(page), (uint64_t)QUIRE_PAGE_BYTES << order, taken);
 }
 
-static struct quire_page *take(struct quire *q, unsigned order)
+static struct quire_page *take_any(struct quire *q, unsigned order)
+{
+	struct quire_page *page = order ? take_block(q, order) : take_single(q);
+
+	for (unsigned tries = 0; !page && tries < TRIES_MAX && collect(q); tries++)
+		page = order ? take_block(q, order) : take_single(q);
+	return page;
+}
+
+struct quire_page *quire_page_alloc(struct quire *q, unsigned order)
 {
 	struct quire_page *page;
 
 	if (order >= QUIRE_ORDERS)
 		return NULL;
 	quire_step(q, QUIRE_STEP_PAGE_ALLOC);
-	page = order ? take_block(q, order) : take_single(q);
-	for (unsigned tries = 0; !page && tries < TRIES_MAX && collect(q); tries++)
-		page = order ? take_block(q, order) : take_single(q);
+	page = take_any(q, order);
 	if (!page)
 		return NULL;
 	for (unsigned n = 1; n < 1u << order; n++) {
@@ -285,24 +359,25 @@ static struct quire_page *take(struct quire *q, unsigned order)
 	}
 	quire_atomic_set(&page->refs, 1);
 	tell_owner(q, page, order, true);
+	quire_coherence_alloc(q, page, false);
 	return page;
 }
 
-struct quire_page *quire_page_alloc(struct quire *q, unsigned order)
+struct quire_page *quire_page_alloc_at(struct quire *q, uintptr_t va, bool user)
 {
-	struct quire_page *page = take(q, order);
+	struct quire_page *page = NULL;
+	uint32_t mask, want;
 
-	if (page)
-		quire_coherence_alloc(q, page, false);
-	return page;
-}
-
-struct quire_page *quire_page_alloc_user(struct quire *q)
-{
-	struct quire_page *page = take(q, 0);
-
-	if (page)
-		quire_coherence_alloc(q, page, true);
+	quire_step(q, QUIRE_STEP_PAGE_ALLOC);
+	if (quire_coherence_frames(q, va, &mask, &want))
+		page = take_coloured(q, mask, want);
+	if (!page)
+		page = take_any(q, 0);
+	if (!page)
+		return NULL;
+	quire_atomic_set(&page->refs, 1);
+	tell_owner(q, page, 0, true);
+	quire_coherence_alloc(q, page, user);
 	return page;
 }
 

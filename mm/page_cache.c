@@ -413,13 +413,16 @@ int quire_cache_grab(struct quire_file *file, uint64_t index, struct quire_page 
 {
 	struct quire *q = file->quire;
 	struct quire_page *made;
+	uintptr_t colour;
+	size_t period;
 	int error;
 
+	quire_coherence_colour(q, file, index, &period, &colour);
 	do {
 		*page = quire_cache_find_locked(file, index);
 		if (*page)
 			return 0;
-		made = quire_page_alloc(q, 0);
+		made = quire_page_alloc_at(q, colour, false);
 		if (!made)
 			return -QUIRE_ENOMEM;
 		quire_page_lock(q, made);

@@ -183,23 +183,22 @@ static void add_owners(struct digesting *d)
 
 /* --- All -------------------------------------------------------------------------------------------- */
 
-bool sim_data_visible(const struct sim *sim)
+bool sim_data_shows(const struct sim_machine *machine)
 {
-	const struct sim_machine *machine = &sim->machine;
+	const struct sim_cache *l1d = &machine->l1d;
 
 	if (machine->store_buffer || !machine->dma_coherent || !machine->insn_snoops_data)
 		return true;
 	if (machine->cpus > 1 && !machine->data_coherent)
 		return true;
-	if (machine->walker != SIM_LEVEL_L1)
-		return true;
-	return sim->cpus[0].l1d.index != SIM_PIPT && sim->cpus[0].l1d.sets > QUIRE_PAGE_BYTES / machine->l1d.line_bytes;
+	return machine->walker != SIM_LEVEL_L1 ||
+	       (l1d->index != SIM_PIPT && l1d->bytes / l1d->ways > QUIRE_PAGE_BYTES) || l1d->index == SIM_VIVT;
 }
 
 uint64_t sim_digest(const struct sim *sim, const struct sim_digest *digest)
 {
 	struct digesting d = { .sim = sim, .digest = digest, .stales = 0, .sum = 0 };
-	bool data = sim_data_visible(sim);
+	bool data = sim_data_shows(&sim->machine);
 	uint64_t frames = sim->machine.memory_bytes >> QUIRE_PAGE_SHIFT;
 
 	for (uint64_t frame = 0; frame < frames; frame++)
@@ -227,7 +226,7 @@ uint64_t sim_digest_cpu(const struct sim *sim, const struct sim_digest *digest, 
 {
 	struct digesting d = { .sim = sim, .digest = digest, .stales = 0, .sum = 0 };
 
-	if (sim_data_visible(sim))
+	if (sim_data_shows(&sim->machine))
 		add_cache(&d, &sim->cpus[cpu].l1d, PART_L1D, 0);
 	if (!sim->machine.insn_snoops_data)
 		add_cache(&d, &sim->cpus[cpu].l1i, PART_L1I, 0);

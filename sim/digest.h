@@ -50,7 +50,7 @@ uint64_t sim_digest(const struct sim *sim, const struct sim_digest *digest);
 uint64_t sim_digest_cpu(const struct sim *sim, const struct sim_digest *digest, unsigned cpu);
 
 /* Can what the D caches, L2 and memory hold be told from one coherent memory by anybody? */
-bool sim_data_visible(const struct sim *sim);
+bool sim_data_shows(const struct sim_machine *machine);
 
 /* The part of the sim's own record that CPUs which the machine lacks would use: no need to save it. */
 void sim_unused(const struct sim *sim, const void **start, size_t *bytes);

@@ -574,6 +574,15 @@ void quire_coherence_dma_finish(struct quire *q, struct quire_page *page,
 
 /* --- The frame changes owner ------------------------------------------------------------------ */
 
+bool quire_coherence_frames(struct quire *q, uintptr_t va, uint32_t *mask, uint32_t *want)
+{
+	if (!aliases(q) || !quire_exact_on(q))
+		return false;
+	*mask = (uint32_t)(q->machine.traits.colour_bytes >> QUIRE_PAGE_SHIFT) - 1;
+	*want = (uint32_t)((va - q->machine.port.kernel_base) >> QUIRE_PAGE_SHIFT) & *mask;
+	return true;
+}
+
 void quire_coherence_alloc(struct quire *q, struct quire_page *page, bool user)
 {
 	if (!quire_exact_on(q))

@@ -79,6 +79,12 @@ void quire_coherence_dma_prepare(struct quire *q, struct quire_page *page, enum 
 void quire_coherence_dma_finish(struct quire *q, struct quire_page *page, enum quire_dma_direction direction);
 
 /*
+ * Which frames have a linear address of the colour of `va`: those whose number is `want` modulo mask + 1. False: the
+ * policy has no wish.
+ */
+bool quire_coherence_frames(struct quire *q, uintptr_t va, uint32_t *mask, uint32_t *want);
+
+/*
  * A block of pages has a new owner, and no contents yet. `user`: it is one page, and will be copied or cleared for a
  * user by the calls above before anything else.
  */

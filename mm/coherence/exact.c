@@ -44,8 +44,11 @@
  * Who takes a frame and never tells (page tables) is taken to have stored through the linear
  * mapping: UNTOLD, until one of the calls here says what the contents are.
  *
- * AVOIDED, NOT DONE: copies and clears for users are made at the colour where the lines are
- * wanted, sources of copies are read at the colour where the lines are (alias_map).
+ * AVOIDED, NOT DONE. A page gets a frame whose linear address has the colour at which users will see
+ * it, where one is easily found (quire_coherence_frames; a file's pages have the colour of their
+ * index): then kernel and users share lines, and nothing is ever owed between them. Where none is,
+ * copies and clears for users are made at the colour where the lines are wanted, and sources of
+ * copies are read at the colour where the lines are (alias_map).
  *
  * A RANGE THAT GOES is left as it is. Only if more of it is dirty than the flush_range policy's
  * threshold is the whole cache flushed, since one pass then costs less than what is to come.
@@ -436,10 +439,12 @@ static void entry_gone(struct quire *q, struct quire_page *page)
 
 /* --- Ranges that go -------------------------------------------------------------------------- */
 
-/* Did the entry leave dirty lines that nobody can add to? */
+/* Did the entry leave dirty lines that nobody can add to, and that the kernel does not share? */
 static bool left_dirty(const struct look *look, const struct quire_batch_entry *entry)
 {
-	return look->state->dirty == colour_of(look->q, entry->va) && !in_use(look);
+	uint16_t dirty = look->state->dirty;
+
+	return dirty == colour_of(look->q, entry->va) && dirty != look->kernel && !in_use(look);
 }
 
 static size_t dirty_bytes(struct quire *q, struct quire_batch *batch)

@@ -1,0 +1,394 @@
+/*
+ * The command `quire check`.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lab/data.h"
+#include "lab/explore_print.h"
+#include "lab/host.h"
+#include "lab/options.h"
+#include "lab/output.h"
+#include "lab/progress.h"
+
+enum {
+	DEPTH_DEFAULT = 4,
+	CPUS_DEFAULT = 2,
+	PAGES_DEFAULT = 2,
+	RANDOM_DEPTH_DEFAULT = 24,
+	RANDOM_SECONDS_DEFAULT = 10,
+	PROBE_DEPTH = 3,         /* the estimate is made from */
+	LONG_SECONDS = 15 * 60,  /* what is worth a warning */
+	INTERRUPTED = 130,
+};
+
+struct checks {
+	const struct command_line *line;
+	struct explore_bounds bounds;
+	volatile const int *stop;
+	json_t *json; /* NULL: not asked for */
+	unsigned refuted, failed;
+	bool text;
+};
+
+/* --- Setting up one -------------------------------------------------------------------------------- */
+
+void explore_setting_ready(struct explore_setting *setting)
+{
+	const struct sim_machine *machine = &setting->machine;
+
+	setting->data_moves = sim_data_shows(machine);
+	setting->every_cpu = machine->cpus > 1 && !machine->data_coherent;
+}
+
+static bool set_policy(struct quire_policy *policy, const struct lab_options *options)
+{
+	char message[300];
+
+	*policy = quire_policy_default();
+	for (size_t i = 0; i < options->policy_count; i++) {
+		const char *wrong = lab_policy_set(policy, options->policies[i].key, options->policies[i].value,
+						   message, sizeof(message));
+
+		if (wrong) {
+			fprintf(stderr, "quire: --policy: %s\n", wrong);
+			return false;
+		}
+	}
+	return true;
+}
+
+static unsigned cpus_of(const struct command_line *line, const struct sim_machine *machine)
+{
+	if (line->cpus)
+		return line->cpus;
+	return machine->cpus < CPUS_DEFAULT ? machine->cpus : CPUS_DEFAULT;
+}
+
+/* False after a message. *skip: Quire does not run on the machine. */
+static bool set_up(struct explore_check *check, const struct command_line *line, const char *name, bool *skip)
+{
+	struct lab_machine *machine = lab_machine_load(stderr, name);
+	const char *why;
+	bool good = machine != NULL;
+
+	*skip = false;
+	for (size_t i = 0; good && i < line->run.figure_count; i++)
+		good = lab_machine_set(stderr, machine, line->run.figures[i].key, line->run.figures[i].value);
+	if (good) {
+		check->machine = lab_copy_text(machine->name, strlen(machine->name));
+		check->machine_file = lab_copy_text(name, strlen(name));
+		check->setting.pages = line->pages ? line->pages : PAGES_DEFAULT;
+		check->setting.dropped = QUIRE_SITE_COUNT;
+		good = set_policy(&check->setting.policy, &line->run);
+		lab_policy_print(&check->setting.policy, check->policy, sizeof(check->policy));
+		why = explore_machine(&check->setting.machine, &machine->sim, cpus_of(line, &machine->sim));
+		*skip = why != NULL;
+		explore_setting_ready(&check->setting);
+	}
+	lab_machine_free(machine);
+	return good;
+}
+
+/* --- Running one ------------------------------------------------------------------------------------ */
+
+/* Shortens the run that failed and tells what it is. */
+static bool settle(struct explore_check *check)
+{
+	struct explore_job job;
+	const char *why = explore_job_create(&job, &check->setting);
+
+	if (why) {
+		check->result.end = EXPLORE_FAILED;
+		check->result.why = why;
+		return false;
+	}
+	explore_minimize(&job, check->result.run, &check->result.length);
+	explore_job_destroy(&job);
+	why = explore_job_create(&job, &check->setting); /* fresh: the witness remembers who wrote what */
+	if (!why)
+		explore_describe(check, &job);
+	if (!why)
+		explore_job_destroy(&job);
+	return !why;
+}
+
+static void run(struct explore_check *check, const struct checks *checks)
+{
+	const struct command_line *line = checks->line;
+	struct explore_bounds bounds = checks->bounds;
+
+	check->random = line->random;
+	check->depth = bounds.depth;
+	if (line->random)
+		explore_random(&check->setting, &bounds, line->seed, &check->result);
+	else
+		explore_search(&check->setting, &bounds, &check->result);
+	if (check->result.end == EXPLORE_REFUTED)
+		settle(check);
+}
+
+/* Steps that all depths together will take, from the growth of the first ones. */
+static double estimate(const struct explore_check *check, const struct checks *checks, double *seconds)
+{
+	struct explore_bounds bounds = checks->bounds;
+	struct explore_result before, probe;
+	double growth, steps;
+
+	bounds.progress = false;
+	bounds.depth = PROBE_DEPTH - 1;
+	explore_search(&check->setting, &bounds, &before);
+	bounds.depth = PROBE_DEPTH;
+	explore_search(&check->setting, &bounds, &probe);
+	*seconds = 0;
+	if (probe.end != EXPLORE_SAFE || before.end != EXPLORE_SAFE || probe.moves <= before.moves)
+		return 0;
+	growth = (double)probe.moves / (double)before.moves;
+	steps = (double)probe.moves;
+	for (unsigned depth = PROBE_DEPTH; depth < checks->bounds.depth; depth++)
+		steps *= growth;
+	*seconds = steps / ((double)probe.moves / probe.seconds);
+	return steps;
+}
+
+static void warn_if_long(const struct explore_check *check, const struct checks *checks)
+{
+	double seconds, steps;
+
+	if (checks->bounds.depth <= PROBE_DEPTH || checks->line->random || checks->bounds.seconds)
+		return;
+	steps = estimate(check, checks, &seconds);
+	if (seconds < LONG_SECONDS)
+		return;
+	fprintf(stderr,
+		"quire: check: %s: about %.1e steps to depth %u, %.0f minutes on this host. Shorter: --depth %u, "
+		"--pages 1, --cpus 1, --seconds N (what is known by then), or --random\n",
+		check->machine, steps, checks->bounds.depth, seconds / 60, checks->bounds.depth - 1);
+}
+
+static void script_path(const struct explore_check *check, const struct command_line *line, char *path, size_t bytes)
+{
+	if (line->script)
+		snprintf(path, bytes, "%s", line->script);
+	else
+		snprintf(path, bytes, "counterexample-%s.q", check->machine);
+}
+
+static void tell(struct explore_check *check, struct checks *checks)
+{
+	char path[4096];
+
+	progress_clear();
+	if (check->result.end == EXPLORE_REFUTED) {
+		checks->refuted++;
+		script_path(check, checks->line, path, sizeof(path));
+		if (!explore_save_script(check, path))
+			checks->failed++;
+		if (checks->text)
+			explore_print_run(stdout, check, isatty(STDOUT_FILENO));
+	}
+	checks->failed += check->result.end == EXPLORE_FAILED;
+	if (checks->text)
+		explore_print_end(stdout, check);
+	else if (check->result.end == EXPLORE_FAILED)
+		fprintf(stderr, "quire: check: %s: %s\n", check->machine, check->result.why);
+	fflush(stdout);
+	if (checks->json)
+		json_array_append_new(checks->json, explore_json(check));
+}
+
+/* False: nothing more is to be run. */
+static bool check_machine(struct checks *checks, const char *name, enum quire_site dropped)
+{
+	struct explore_check check = { .result.end = EXPLORE_FAILED };
+	bool skip, good = set_up(&check, checks->line, name, &skip);
+
+	if (!good)
+		checks->failed++;
+	else if (skip && checks->text)
+		printf("%s: not checked: it has no architecture code\n", check.machine);
+	if (good && !skip) {
+		check.setting.dropped = dropped;
+		if (dropped == QUIRE_SITE_COUNT)
+			warn_if_long(&check, checks);
+		run(&check, checks);
+		tell(&check, checks);
+	}
+	explore_check_free(&check);
+	return good && !*checks->stop;
+}
+
+/* --- Sites left out -------------------------------------------------------------------------------------- */
+
+/* QUIRE_SITE_COUNT after a message. */
+static enum quire_site find_site(const char *name)
+{
+	const char *names[QUIRE_SITE_COUNT];
+	const char *nearest;
+
+	for (unsigned site = 0; site < QUIRE_SITE_COUNT; site++) {
+		names[site] = quire_site_name((enum quire_site)site);
+		if (strcmp(names[site], name) == 0)
+			return (enum quire_site)site;
+	}
+	nearest = lab_nearest(name, names, QUIRE_SITE_COUNT);
+	fprintf(stderr, "quire: --drop: unknown site '%s'%s%s%s\n", name, nearest ? ", did you mean '" : "",
+		nearest ? nearest : "", nearest ? "'?" : ", expected 'all' or a name of `quire check --drop help`");
+	if (strcmp(name, "help") == 0)
+		for (unsigned site = 0; site < QUIRE_SITE_COUNT; site++)
+			fprintf(stderr, "  %s\n", names[site]);
+	return QUIRE_SITE_COUNT;
+}
+
+/* One row of the table. True: the machine needs the site. */
+static bool drop_one(struct checks *checks, const char *name, enum quire_site site)
+{
+	struct explore_check check = { .result.end = EXPLORE_FAILED };
+	bool skip, caught = false;
+
+	if (!set_up(&check, checks->line, name, &skip)) {
+		checks->failed++;
+	} else if (!skip) {
+		check.setting.dropped = site;
+		run(&check, checks);
+		progress_clear();
+		caught = check.result.end == EXPLORE_REFUTED;
+		if (caught && checks->text)
+			printf("%-28s %-18s %-20s %u steps\n", quire_site_name(site), check.machine, check.kind,
+			       check.result.length);
+		if (check.result.end == EXPLORE_FAILED)
+			printf("%-28s %-18s no result: %s\n", quire_site_name(site), check.machine, check.result.why);
+		fflush(stdout);
+		if (checks->json)
+			json_array_append_new(checks->json, explore_json(&check));
+	}
+	explore_check_free(&check);
+	return caught;
+}
+
+static void drop_all(struct checks *checks, char *const *names, size_t count)
+{
+	unsigned caught_sites = 0, sites = 0;
+
+	for (unsigned site = 0; site < QUIRE_SITE_COUNT && !*checks->stop; site++) {
+		bool caught = false;
+
+		for (size_t i = 0; i < count && !*checks->stop; i++)
+			caught |= drop_one(checks, names[i], (enum quire_site)site);
+		sites++;
+		caught_sites += caught;
+		if (!caught && checks->text)
+			printf("%-28s not caught to depth %u\n", quire_site_name((enum quire_site)site),
+			       checks->bounds.depth);
+	}
+	if (checks->text)
+		printf("%u of %u sites caught when left out, on %zu machine%s, to depth %u\n", caught_sites, sites,
+		       count, count == 1 ? "" : "s", checks->bounds.depth);
+	checks->refuted += caught_sites < sites;
+}
+
+/* --- The command ------------------------------------------------------------------------------------------- */
+
+static bool write_json(struct output *output, json_t *checks)
+{
+	json_t *document = json_pack("{s:s, s:i, s:O}", "quire", QUIRE_VERSION, "format", 1, "check", checks);
+	bool good = document && json_dumpf(document, output->to, JSON_INDENT(2)) == 0;
+
+	fputc('\n', output->to);
+	json_decref(document);
+	return good;
+}
+
+static void run_all(struct checks *checks, char *const *names, size_t count)
+{
+	const char *drop = checks->line->drop;
+	enum quire_site site = QUIRE_SITE_COUNT;
+
+	if (drop && strcmp(drop, "all") == 0) {
+		drop_all(checks, names, count);
+		return;
+	}
+	if (drop) {
+		site = find_site(drop);
+		if (site == QUIRE_SITE_COUNT) {
+			checks->failed++;
+			return;
+		}
+	}
+	for (size_t i = 0; i < count && check_machine(checks, names[i], site); i++)
+		;
+}
+
+static unsigned default_jobs(void)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return cpus > 0 ? (unsigned)cpus : 1;
+}
+
+static void set_bounds(struct checks *checks, const struct command_line *line)
+{
+	checks->bounds.depth = line->depth ? line->depth : line->random ? RANDOM_DEPTH_DEFAULT : DEPTH_DEFAULT;
+	checks->bounds.seconds = line->seconds ? line->seconds : line->random ? RANDOM_SECONDS_DEFAULT : 0;
+	checks->bounds.jobs = line->run.jobs ? line->run.jobs : default_jobs();
+	checks->bounds.progress = isatty(STDERR_FILENO);
+}
+
+static int status_of(const struct checks *checks)
+{
+	if (checks->failed)
+		return LAB_USAGE;
+	if (checks->refuted)
+		return LAB_FAILED;
+	return *checks->stop ? INTERRUPTED : LAB_GOOD;
+}
+
+int explore_command(const struct command_line *line)
+{
+	struct checks checks = { .line = line, .text = !line->json || strcmp(line->json, "-") != 0 };
+	struct lab_progress progress;
+	struct output output = { 0 };
+	char *names[DATA_NAMES_MAX];
+	char *one[] = { (char *)(uintptr_t)line->run.machine };
+	size_t count = line->run.machine ? 0 : data_names("machines", ".ini", names);
+	int status;
+
+	if (line->json && !output_open(&output, line->json))
+		return LAB_USAGE;
+	progress_begin(&progress);
+	progress_catch_interrupt(&progress, output.temporary);
+	checks.stop = checks.bounds.stop = progress.stop;
+	checks.json = line->json ? json_array() : NULL;
+	set_bounds(&checks, line);
+	run_all(&checks, count ? names : one, count ? count : line->run.machine ? 1 : 0);
+	data_names_free(names, count);
+	status = status_of(&checks);
+	if (line->json && (!write_json(&output, checks.json) || !output_finish(&output)))
+		status = LAB_INTERNAL;
+	json_decref(checks.json);
+	return status;
+}
+
+/* --- Bench ---------------------------------------------------------------------------------------------------- */
+
+bool explore_bench(FILE *to)
+{
+	struct command_line line = { 0 };
+	struct explore_check check = { .result.end = EXPLORE_FAILED };
+	struct explore_bounds bounds = { .depth = DEPTH_DEFAULT, .jobs = 1 };
+	bool skip, good = set_up(&check, &line, "pandaboard", &skip);
+
+	if (good)
+		explore_search(&check.setting, &bounds, &check.result);
+	good = good && check.result.end == EXPLORE_SAFE;
+	if (good)
+		fprintf(to,
+			"bench check: pandaboard, 2 CPUs, 2 pages, depth %u, one thread: %.0f steps/s (%llu steps, %.2f s)\n",
+			(unsigned)DEPTH_DEFAULT, (double)check.result.moves / check.result.seconds,
+			(unsigned long long)check.result.moves, check.result.seconds);
+	else
+		fprintf(stderr, "quire: bench: the check did not end well\n");
+	explore_check_free(&check);
+	return good;
+}

@@ -23,8 +23,8 @@ struct walk {
 	uint32_t *permutation;
 };
 
-/* What of the map's content is defined: beyond the end of its file nothing is. */
-static uint64_t content_limit(const struct lab_map *map)
+/* Where the map's file ends, in bytes of its content. */
+static uint64_t content_end(const struct lab_map *map)
 {
 	uint64_t bytes;
 
@@ -34,6 +34,17 @@ static uint64_t content_limit(const struct lab_map *map)
 	if (map->shared)
 		return bytes;
 	return bytes > map->offset ? bytes - map->offset : 0;
+}
+
+/*
+ * What of the map's content is defined: to the end of the page that the file ends in, where zeros are (POSIX, mmap)
+ * unless somebody has stored something else there (note_store).
+ */
+static uint64_t content_limit(const struct lab_map *map)
+{
+	uint64_t end = content_end(map);
+
+	return end > UINT64_MAX - QUIRE_PAGE_MASK ? end : (end + QUIRE_PAGE_MASK) & ~(uint64_t)QUIRE_PAGE_MASK;
 }
 
 /* --- Order ---------------------------------------------------------------------------- */
@@ -188,7 +199,7 @@ bool lab_do_load(struct lab_run *run, const struct lab_statement *s)
 /* Stored beyond the end of a file: no longer known what extending the file will show. */
 static void note_store(const struct lab_map *map, uint64_t at, uint64_t bytes)
 {
-	uint64_t limit = content_limit(map), end = map->content_at + at + bytes;
+	uint64_t limit = content_end(map), end = map->content_at + at + bytes;
 
 	if (map->shared && map->file && end > limit) {
 		uint64_t from = map->content_at + at > limit ? map->content_at + at : limit;

@@ -301,17 +301,75 @@ static void gather_maintenance(struct lab_run *run)
 	      by_cycles);
 }
 
-static void gather_violations(struct lab_run *run)
+static const struct lab_statement *statement_at(const struct lab_statement *s, unsigned line)
+{
+	const struct lab_statement *found = NULL;
+
+	for (; s && !found; s = s->next)
+		found = s->place.line == line ? s : statement_at(s->block, line);
+	return found;
+}
+
+/* The word of the statement on a line, in blocks too; empty: there is none, or it is a move of an explored world. */
+static void name_statement(const struct lab_run *run, unsigned line, char *text, size_t bytes)
+{
+	const struct lab_statement *s = line ? statement_at(run->script->statements, line) : NULL;
+
+	snprintf(text, bytes, "%s", s && s->rule->kind != LAB_DO_STEP ? s->rule->word : "");
+}
+
+/* The map of the process on that CPU that has the address; empty: none. */
+static void name_map(const struct lab_run *run, unsigned cpu, uintptr_t va, char *text, size_t bytes)
+{
+	const struct lab_process *process = run->current[cpu];
+
+	text[0] = '\0';
+	for (const struct lab_map *map = process ? process->maps : NULL; map; map = map->next)
+		if (va >= map->va && va - map->va < map->bytes)
+			snprintf(text, bytes, "%s", map->name);
+}
+
+/* The machine of the run, or the one that its explored steps ran on. */
+static const struct sim *witness_of(struct lab_run *run)
+{
+	const struct sim *explored = lab_explored_sim(run);
+
+	return explored ? explored : run->world->sim;
+}
+
+void lab_note_violations(struct lab_run *run)
 {
 	struct lab_variant *result = run->result;
-	const struct sim_violation *violation;
+	const struct sim *witness = witness_of(run);
+	const struct sim_violation *sim;
 
-	result->violation_count = sim_violations(run->world->sim);
-	result->violations = lab_new(SIM_VIOLATIONS_KEPT * sizeof(*result->violations));
-	while ((violation = sim_violation(run->world->sim, (unsigned)result->violations_kept)))
-		result->violations[result->violations_kept++] =
-			(struct lab_violation){*violation, violation->label,
-					       violation->writer_label};
+	if (sim_violations(witness) == result->violation_count)
+		return;
+	result->violation_count = sim_violations(witness);
+	if (!result->violations)
+		result->violations = lab_new(SIM_VIOLATIONS_KEPT * sizeof(*result->violations));
+	while ((sim = sim_violation(witness, (unsigned)result->violations_kept))) {
+		struct lab_violation *violation = &result->violations[result->violations_kept++];
+
+		violation->sim = *sim;
+		violation->line = sim->label;
+		violation->writer_line = sim->writer_label;
+		name_statement(run, sim->label, violation->statement, sizeof(violation->statement));
+		name_statement(run, sim->writer_label, violation->writer_statement,
+			       sizeof(violation->writer_statement));
+		if (sim->got_known)
+			name_statement(run, sim->got_author.label, violation->got_statement,
+				       sizeof(violation->got_statement));
+		name_map(run, sim->cpu, sim->va, violation->map, sizeof(violation->map));
+	}
+}
+
+/* What was counted since at the places of those that are kept. */
+static void gather_violations(struct lab_run *run)
+{
+	lab_note_violations(run);
+	for (unsigned i = 0; i < run->result->violations_kept; i++)
+		run->result->violations[i].sim.repeats = sim_violation(witness_of(run), i)->repeats;
 }
 
 void lab_gather(struct lab_run *run)

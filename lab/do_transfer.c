@@ -89,7 +89,7 @@ static void verify_read(struct lab_run *run, const struct lab_statement *s,
 				   UINT64_MAX, what);
 		done += piece;
 	}
-	if (t->buffer->content != t->file->content)
+	if (t->buffer->content != t->file->content || t->buffer->content_at + t->skip != at)
 		lab_content_copy(t->buffer->content, t->buffer->content_at + t->skip,
 				 t->file->content, at, bytes);
 }

@@ -3,6 +3,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lab/data.h"
@@ -18,8 +19,8 @@ enum {
 	PAGES_DEFAULT = 2,
 	RANDOM_DEPTH_DEFAULT = 24,
 	RANDOM_SECONDS_DEFAULT = 10,
-	PROBE_DEPTH = 3,         /* the estimate is made from */
-	LONG_SECONDS = 15 * 60,  /* what is worth a warning */
+	PROBE_DEPTH = 3,        /* the estimate is made from; one less with two calls at once */
+	LONG_SECONDS = 15 * 60, /* what is worth a warning */
 	INTERRUPTED = 130,
 };
 
@@ -48,8 +49,9 @@ static bool set_policy(struct quire_policy *policy, const struct lab_options *op
 
 	*policy = quire_policy_default();
 	for (size_t i = 0; i < options->policy_count; i++) {
-		const char *wrong = lab_policy_set(policy, options->policies[i].key, options->policies[i].value,
-						   message, sizeof(message));
+		const char *wrong =
+			lab_policy_set(policy, options->policies[i].key, options->policies[i].value,
+				       message, sizeof(message));
 
 		if (wrong) {
 			fprintf(stderr, "quire: --policy: %s\n", wrong);
@@ -67,7 +69,8 @@ static unsigned cpus_of(const struct command_line *line, const struct sim_machin
 }
 
 /* False after a message. *skip: Quire does not run on the machine. */
-static bool set_up(struct explore_check *check, const struct command_line *line, const char *name, bool *skip)
+static bool set_up(struct explore_check *check, const struct command_line *line, const char *name,
+		   bool *skip)
 {
 	struct lab_machine *machine = lab_machine_load(stderr, name);
 	const char *why;
@@ -75,15 +78,18 @@ static bool set_up(struct explore_check *check, const struct command_line *line,
 
 	*skip = false;
 	for (size_t i = 0; good && i < line->run.figure_count; i++)
-		good = lab_machine_set(stderr, machine, line->run.figures[i].key, line->run.figures[i].value);
+		good = lab_machine_set(stderr, machine, line->run.figures[i].key,
+				       line->run.figures[i].value);
 	if (good) {
 		check->machine = lab_copy_text(machine->name, strlen(machine->name));
 		check->machine_file = lab_copy_text(name, strlen(name));
 		check->setting.pages = line->pages ? line->pages : PAGES_DEFAULT;
 		check->setting.dropped = QUIRE_SITE_COUNT;
+		check->setting.mutant = EXPLORE_MUTANT_NONE;
 		good = set_policy(&check->setting.policy, &line->run);
 		lab_policy_print(&check->setting.policy, check->policy, sizeof(check->policy));
-		why = explore_machine(&check->setting.machine, &machine->sim, cpus_of(line, &machine->sim));
+		why = explore_machine(&check->setting.machine, &machine->sim,
+				      cpus_of(line, &machine->sim));
 		*skip = why != NULL;
 		explore_setting_ready(&check->setting);
 	}
@@ -106,7 +112,8 @@ static bool settle(struct explore_check *check)
 	}
 	explore_minimize(&job, check->result.run, &check->result.length);
 	explore_job_destroy(&job);
-	why = explore_job_create(&job, &check->setting); /* fresh: the witness remembers who wrote what */
+	why = explore_job_create(&job,
+				 &check->setting); /* fresh: the witness remembers who wrote what */
 	if (!why)
 		explore_describe(check, &job);
 	if (!why)
@@ -120,6 +127,7 @@ static void run(struct explore_check *check, const struct checks *checks)
 	struct explore_bounds bounds = checks->bounds;
 
 	check->random = line->random;
+	check->interleave = bounds.interleave;
 	check->depth = bounds.depth;
 	if (line->random)
 		explore_random(&check->setting, &bounds, line->seed, &check->result);
@@ -130,23 +138,25 @@ static void run(struct explore_check *check, const struct checks *checks)
 }
 
 /* Steps that all depths together will take, from the growth of the first ones. */
-static double estimate(const struct explore_check *check, const struct checks *checks, double *seconds)
+static double estimate(const struct explore_check *check, const struct checks *checks,
+		       double *seconds)
 {
 	struct explore_bounds bounds = checks->bounds;
+	unsigned probe_depth = bounds.interleave ? PROBE_DEPTH - 1 : PROBE_DEPTH;
 	struct explore_result before, probe;
 	double growth, steps;
 
 	bounds.progress = false;
-	bounds.depth = PROBE_DEPTH - 1;
+	bounds.depth = probe_depth - 1;
 	explore_search(&check->setting, &bounds, &before);
-	bounds.depth = PROBE_DEPTH;
+	bounds.depth = probe_depth;
 	explore_search(&check->setting, &bounds, &probe);
 	*seconds = 0;
 	if (probe.end != EXPLORE_SAFE || before.end != EXPLORE_SAFE || probe.moves <= before.moves)
 		return 0;
 	growth = (double)probe.moves / (double)before.moves;
 	steps = (double)probe.moves;
-	for (unsigned depth = PROBE_DEPTH; depth < checks->bounds.depth; depth++)
+	for (unsigned depth = probe_depth; depth < checks->bounds.depth; depth++)
 		steps *= growth;
 	*seconds = steps / ((double)probe.moves / probe.seconds);
 	return steps;
@@ -156,18 +166,21 @@ static void warn_if_long(const struct explore_check *check, const struct checks 
 {
 	double seconds, steps;
 
-	if (checks->bounds.depth <= PROBE_DEPTH || checks->line->random || checks->bounds.seconds)
+	if (checks->bounds.depth < PROBE_DEPTH || checks->line->random || checks->bounds.seconds)
 		return;
 	steps = estimate(check, checks, &seconds);
 	if (seconds < LONG_SECONDS)
 		return;
 	fprintf(stderr,
-		"quire: check: %s: about %.1e steps to depth %u, %.0f minutes on this host. Shorter: --depth %u, "
+		"quire: check: %s: about %.1e steps to depth %u, %.0f minutes on this host. "
+		"Shorter: --depth %u, "
 		"--pages 1, --cpus 1, --seconds N (what is known by then), or --random\n",
-		check->machine, steps, checks->bounds.depth, seconds / 60, checks->bounds.depth - 1);
+		check->machine, steps, checks->bounds.depth, seconds / 60,
+		checks->bounds.depth - 1);
 }
 
-static void script_path(const struct explore_check *check, const struct command_line *line, char *path, size_t bytes)
+static void script_path(const struct explore_check *check, const struct command_line *line,
+			char *path, size_t bytes)
 {
 	if (line->script)
 		snprintf(path, bytes, "%s", line->script);
@@ -199,9 +212,10 @@ static void tell(struct explore_check *check, struct checks *checks)
 }
 
 /* False: nothing more is to be run. */
-static bool check_machine(struct checks *checks, const char *name, enum quire_site dropped)
+static bool check_machine(struct checks *checks, const char *name, enum quire_site dropped,
+			  enum explore_mutant mutant)
 {
-	struct explore_check check = { .result.end = EXPLORE_FAILED };
+	struct explore_check check = {.result.end = EXPLORE_FAILED};
 	bool skip, good = set_up(&check, checks->line, name, &skip);
 
 	if (!good)
@@ -210,7 +224,8 @@ static bool check_machine(struct checks *checks, const char *name, enum quire_si
 		printf("%s: not checked: it has no architecture code\n", check.machine);
 	if (good && !skip) {
 		check.setting.dropped = dropped;
-		if (dropped == QUIRE_SITE_COUNT)
+		check.setting.mutant = mutant;
+		if (dropped == QUIRE_SITE_COUNT && mutant == EXPLORE_MUTANT_NONE)
 			warn_if_long(&check, checks);
 		run(&check, checks);
 		tell(&check, checks);
@@ -221,30 +236,62 @@ static bool check_machine(struct checks *checks, const char *name, enum quire_si
 
 /* --- Sites left out -------------------------------------------------------------------------------------- */
 
-/* QUIRE_SITE_COUNT after a message. */
-static enum quire_site find_site(const char *name)
+/* The nearest of `names` to a name that is none of them, in a sentence. */
+static void unknown(const char *what, const char *name, const char *const *names, size_t count,
+		    char *message, size_t bytes)
+{
+	const char *nearest = lab_nearest(name, names, count);
+	size_t used = (size_t)snprintf(message, bytes, "unknown %s '%.60s', ", what, name);
+
+	if (nearest)
+		used += (size_t)snprintf(message + used, bytes - used, "did you mean '%s'?",
+					 nearest);
+	else
+		used += (size_t)snprintf(message + used, bytes - used, "expected one of:");
+	for (size_t n = 0; n < count && !nearest && used < bytes; n++)
+		used += (size_t)snprintf(message + used, bytes - used, " %s", names[n]);
+}
+
+bool explore_site_find(const char *name, enum quire_site *site, char *message, size_t bytes)
 {
 	const char *names[QUIRE_SITE_COUNT];
-	const char *nearest;
 
-	for (unsigned site = 0; site < QUIRE_SITE_COUNT; site++) {
-		names[site] = quire_site_name((enum quire_site)site);
-		if (strcmp(names[site], name) == 0)
-			return (enum quire_site)site;
+	for (unsigned n = 0; n < QUIRE_SITE_COUNT; n++) {
+		names[n] = quire_site_name((enum quire_site)n);
+		*site = (enum quire_site)n;
+		if (strcmp(names[n], name) == 0)
+			return true;
 	}
-	nearest = lab_nearest(name, names, QUIRE_SITE_COUNT);
-	fprintf(stderr, "quire: --drop: unknown site '%s'%s%s%s\n", name, nearest ? ", did you mean '" : "",
-		nearest ? nearest : "", nearest ? "'?" : ", expected 'all' or a name of `quire check --drop help`");
-	if (strcmp(name, "help") == 0)
-		for (unsigned site = 0; site < QUIRE_SITE_COUNT; site++)
-			fprintf(stderr, "  %s\n", names[site]);
-	return QUIRE_SITE_COUNT;
+	unknown("site", name, names, QUIRE_SITE_COUNT, message, bytes);
+	return false;
+}
+
+static const char *const mutant_names[] = {
+#define X(id, text) text,
+	EXPLORE_MUTANTS(X)
+#undef X
+};
+
+const char *explore_mutant_name(enum explore_mutant mutant)
+{
+	return mutant < EXPLORE_MUTANT_NONE ? mutant_names[mutant] : NULL;
+}
+
+bool explore_mutant_find(const char *name, enum explore_mutant *mutant, char *message, size_t bytes)
+{
+	for (unsigned n = 0; n < EXPLORE_MUTANT_NONE; n++) {
+		*mutant = (enum explore_mutant)n;
+		if (strcmp(mutant_names[n], name) == 0)
+			return true;
+	}
+	unknown("mutant", name, mutant_names, EXPLORE_MUTANT_NONE, message, bytes);
+	return false;
 }
 
 /* One row of the table. True: the machine needs the site. */
 static bool drop_one(struct checks *checks, const char *name, enum quire_site site)
 {
-	struct explore_check check = { .result.end = EXPLORE_FAILED };
+	struct explore_check check = {.result.end = EXPLORE_FAILED};
 	bool skip, caught = false;
 
 	if (!set_up(&check, checks->line, name, &skip)) {
@@ -255,10 +302,11 @@ static bool drop_one(struct checks *checks, const char *name, enum quire_site si
 		progress_clear();
 		caught = check.result.end == EXPLORE_REFUTED;
 		if (caught && checks->text)
-			printf("%-28s %-18s %-20s %u steps\n", quire_site_name(site), check.machine, check.kind,
-			       check.result.length);
+			printf("%-28s %-18s %-20s %u steps\n", quire_site_name(site), check.machine,
+			       check.kind, check.result.length);
 		if (check.result.end == EXPLORE_FAILED)
-			printf("%-28s %-18s no result: %s\n", quire_site_name(site), check.machine, check.result.why);
+			printf("%-28s %-18s no result: %s\n", quire_site_name(site), check.machine,
+			       check.result.why);
 		fflush(stdout);
 		if (checks->json)
 			json_array_append_new(checks->json, explore_json(&check));
@@ -279,12 +327,12 @@ static void drop_all(struct checks *checks, char *const *names, size_t count)
 		sites++;
 		caught_sites += caught;
 		if (!caught && checks->text)
-			printf("%-28s not caught to depth %u\n", quire_site_name((enum quire_site)site),
-			       checks->bounds.depth);
+			printf("%-28s not caught to depth %u\n",
+			       quire_site_name((enum quire_site)site), checks->bounds.depth);
 	}
 	if (checks->text)
-		printf("%u of %u sites caught when left out, on %zu machine%s, to depth %u\n", caught_sites, sites,
-		       count, count == 1 ? "" : "s", checks->bounds.depth);
+		printf("%u of %u sites caught when left out, on %zu machine%s, to depth %u\n",
+		       caught_sites, sites, count, count == 1 ? "" : "s", checks->bounds.depth);
 	checks->refuted += caught_sites < sites;
 }
 
@@ -292,7 +340,8 @@ static void drop_all(struct checks *checks, char *const *names, size_t count)
 
 static bool write_json(struct output *output, json_t *checks)
 {
-	json_t *document = json_pack("{s:s, s:i, s:O}", "quire", QUIRE_VERSION, "format", 1, "check", checks);
+	json_t *document =
+		json_pack("{s:s, s:i, s:O}", "quire", QUIRE_VERSION, "format", 1, "check", checks);
 	bool good = document && json_dumpf(document, output->to, JSON_INDENT(2)) == 0;
 
 	fputc('\n', output->to);
@@ -300,24 +349,39 @@ static bool write_json(struct output *output, json_t *checks)
 	return good;
 }
 
+/* What is put wrong on purpose, from the command line. False after a message. */
+static bool find_faults(const struct command_line *line, enum quire_site *site,
+			enum explore_mutant *mutant)
+{
+	char message[900];
+
+	*site = QUIRE_SITE_COUNT;
+	*mutant = EXPLORE_MUTANT_NONE;
+	if (line->drop && strcmp(line->drop, "all") != 0 &&
+	    !explore_site_find(line->drop, site, message, sizeof(message))) {
+		fprintf(stderr, "quire: --drop: %s\n", message);
+		return false;
+	}
+	if (line->mutant && !explore_mutant_find(line->mutant, mutant, message, sizeof(message))) {
+		fprintf(stderr, "quire: --mutant: %s\n", message);
+		return false;
+	}
+	return true;
+}
+
 static void run_all(struct checks *checks, char *const *names, size_t count)
 {
 	const char *drop = checks->line->drop;
-	enum quire_site site = QUIRE_SITE_COUNT;
+	enum explore_mutant mutant;
+	enum quire_site site;
 
-	if (drop && strcmp(drop, "all") == 0) {
+	if (!find_faults(checks->line, &site, &mutant))
+		checks->failed++;
+	else if (drop && strcmp(drop, "all") == 0)
 		drop_all(checks, names, count);
-		return;
-	}
-	if (drop) {
-		site = find_site(drop);
-		if (site == QUIRE_SITE_COUNT) {
-			checks->failed++;
-			return;
-		}
-	}
-	for (size_t i = 0; i < count && check_machine(checks, names[i], site); i++)
-		;
+	else
+		for (size_t i = 0; i < count && check_machine(checks, names[i], site, mutant); i++)
+			;
 }
 
 static unsigned default_jobs(void)
@@ -329,9 +393,14 @@ static unsigned default_jobs(void)
 
 static void set_bounds(struct checks *checks, const struct command_line *line)
 {
-	checks->bounds.depth = line->depth ? line->depth : line->random ? RANDOM_DEPTH_DEFAULT : DEPTH_DEFAULT;
-	checks->bounds.seconds = line->seconds ? line->seconds : line->random ? RANDOM_SECONDS_DEFAULT : 0;
+	checks->bounds.depth = line->depth    ? line->depth
+			       : line->random ? RANDOM_DEPTH_DEFAULT
+					      : DEPTH_DEFAULT;
+	checks->bounds.seconds = line->seconds  ? line->seconds
+				 : line->random ? RANDOM_SECONDS_DEFAULT
+						: 0;
 	checks->bounds.jobs = line->run.jobs ? line->run.jobs : default_jobs();
+	checks->bounds.interleave = line->interleave;
 	checks->bounds.progress = isatty(STDERR_FILENO);
 }
 
@@ -346,11 +415,11 @@ static int status_of(const struct checks *checks)
 
 int explore_command(const struct command_line *line)
 {
-	struct checks checks = { .line = line, .text = !line->json || strcmp(line->json, "-") != 0 };
+	struct checks checks = {.line = line, .text = !line->json || strcmp(line->json, "-") != 0};
 	struct lab_progress progress;
-	struct output output = { 0 };
+	struct output output = {0};
 	char *names[DATA_NAMES_MAX];
-	char *one[] = { (char *)(uintptr_t)line->run.machine };
+	char *one[] = {(char *)(uintptr_t)line->run.machine};
 	size_t count = line->run.machine ? 0 : data_names("machines", ".ini", names);
 	int status;
 
@@ -372,21 +441,33 @@ int explore_command(const struct command_line *line)
 
 /* --- Bench ---------------------------------------------------------------------------------------------------- */
 
+static double cpu_seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
 bool explore_bench(FILE *to)
 {
-	struct command_line line = { 0 };
-	struct explore_check check = { .result.end = EXPLORE_FAILED };
-	struct explore_bounds bounds = { .depth = DEPTH_DEFAULT, .jobs = 1 };
+	struct command_line line = {0};
+	struct explore_check check = {.result.end = EXPLORE_FAILED};
+	struct explore_bounds bounds = {.depth = DEPTH_DEFAULT, .jobs = 1};
 	bool skip, good = set_up(&check, &line, "pandaboard", &skip);
+	double seconds = cpu_seconds();
 
 	if (good)
 		explore_search(&check.setting, &bounds, &check.result);
+	seconds = cpu_seconds() - seconds;
 	good = good && check.result.end == EXPLORE_SAFE;
 	if (good)
 		fprintf(to,
-			"bench check: pandaboard, 2 CPUs, 2 pages, depth %u, one thread: %.0f steps/s (%llu steps, %.2f s)\n",
-			(unsigned)DEPTH_DEFAULT, (double)check.result.moves / check.result.seconds,
-			(unsigned long long)check.result.moves, check.result.seconds);
+			"bench check: pandaboard, 2 CPUs, 2 pages, depth %u, one thread: %.0f "
+			"steps/s (%llu steps, %.2f s "
+			"of CPU)\n",
+			(unsigned)DEPTH_DEFAULT, (double)check.result.moves / seconds,
+			(unsigned long long)check.result.moves, seconds);
 	else
 		fprintf(stderr, "quire: bench: the check did not end well\n");
 	explore_check_free(&check);

@@ -4,7 +4,9 @@
  *   explore_arena.c    memory that can be saved and put back as bytes
  *   explore_machine.c  a small machine made of a large one
  *   explore_world.c    the machine with Quire booted on it, one file on a device, two processes
- *   explore_moves.c    what may happen next, and doing it
+ *   explore_moves.c    what may happen next
+ *   explore_model.c    what must come of it
+ *   explore_do.c       doing it, alone or two at once
  *   explore_digest.c   the digest by which a state is known again
  *   explore_search.c   breadth first, by several threads; random walks
  *   explore_print.c    what is shown: the counterexample, the script, the final line
@@ -14,7 +16,7 @@
  * program knows of both. So a state is saved by copying bytes, and pointers stay right.
  *
  * A state is named by the moves that lead to it from the root, never by its bytes: the frontier of a search
- * then costs eight bytes a state.
+ * then costs sixteen bytes a state.
  */
 #ifndef LAB_EXPLORE_H
 #define LAB_EXPLORE_H
@@ -31,7 +33,7 @@ enum {
 	EXPLORE_PROCESSES = 2,
 	EXPLORE_MOVES_MAX = 512, /* that one state may have */
 	EXPLORE_DEPTH_MAX = 32,
-	EXPLORE_NOBODY = 0xff,   /* the process of an idle CPU */
+	EXPLORE_NOBODY = 0xff, /* the process of an idle CPU */
 };
 
 /* --- The arena ------------------------------------------------------------------------------------ */
@@ -43,7 +45,7 @@ enum {
 struct explore_arena {
 	uint8_t *base;
 	size_t records_max, size;
-	size_t used;      /* of the records, as of the last save or restore; the truth is in the arena's head */
+	size_t used; /* of the records, as of the last save or restore; the truth is in the arena's head */
 	uint8_t *touched; /* a byte a frame, outside of the arena */
 };
 
@@ -85,14 +87,38 @@ struct explore_block {
 	uint64_t first, rest;
 };
 
+/*
+ * Faults put into Quire on purpose: it is told something of the machine that is not true. X(identifier, name)
+ */
+#define EXPLORE_MUTANTS(X)                     \
+	X(BROADCAST, "broadcast-assumed")      \
+	X(WALKER, "coherent-walker-assumed")   \
+	X(DEVICES, "coherent-devices-assumed") \
+	X(ALIASES, "no-aliases-assumed")
+
+enum explore_mutant {
+#define X(id, name) EXPLORE_MUTANT_##id,
+	EXPLORE_MUTANTS(X)
+#undef X
+		EXPLORE_MUTANT_NONE
+};
+
+const char *explore_mutant_name(enum explore_mutant mutant); /* NULL for NONE */
+/* By name, told if there is none such: then false. */
+bool explore_mutant_find(const char *name, enum explore_mutant *mutant, char *message,
+			 size_t bytes);
+/* The site of that name; the same. */
+bool explore_site_find(const char *name, enum quire_site *site, char *message, size_t bytes);
+
 /* What a world is made of; the same for all worlds of a search. */
 struct explore_setting {
 	struct sim_machine machine; /* small */
 	struct quire_policy policy;
 	unsigned pages;
 	enum quire_site dropped; /* QUIRE_SITE_COUNT: none */
+	enum explore_mutant mutant;
 	bool data_moves; /* does it matter what D caches hold? */
-	bool every_cpu;  /* does it matter on which CPU a system call without memory of a process runs? */
+	bool every_cpu; /* does it matter on which CPU a system call without memory of a process runs? */
 };
 
 struct explore_world {
@@ -106,10 +132,10 @@ struct explore_world {
 	uint8_t runs[EXPLORE_CPUS_MAX]; /* the process that a CPU runs */
 	struct explore_model model;
 	struct explore_block blocks[EXPLORE_PAGES_MAX];
-	uint64_t values; /* the last value stored */
-	uint64_t *host;  /* one page, for what read and write move */
-	unsigned steps, relaxes;
-	char wrong[160]; /* what the model found wrong; empty: nothing */
+	uint64_t values;                 /* the last value stored */
+	uint64_t *host;                  /* a page for each CPU, for what read and write move */
+	unsigned steps, relaxes, faults; /* relaxes and faults: of the present move */
+	char wrong[160];                 /* what the model found wrong; empty: nothing */
 };
 
 /* One thread's world, with what it takes to put it back. */
@@ -119,12 +145,16 @@ struct explore_job {
 	struct explore_arena arena;
 	struct explore_world *world;
 	struct explore_saved *root, *here;
-	jmp_buf stop;       /* where a broken invariant goes */
+	jmp_buf stop; /* where a broken invariant goes */
 	char stopped[160];
+	struct explore_overlap *overlap; /* NULL until two moves are done at once */
+	bool reached;                    /* the last pair got to its point of interleaving */
+	uint32_t label;                  /* of the next move, for the witness; 0: its number */
 };
 
 /* A small machine for the search. NULL or a sentence: why not. */
-const char *explore_machine(struct sim_machine *small, const struct sim_machine *large, unsigned cpus);
+const char *explore_machine(struct sim_machine *small, const struct sim_machine *large,
+			    unsigned cpus);
 
 /* NULL, or why there is no world. */
 const char *explore_job_create(struct explore_job *job, const struct explore_setting *setting);
@@ -147,24 +177,24 @@ uintptr_t explore_address(enum explore_place place, unsigned page);
 /* --- Moves ---------------------------------------------------------------------------------------------- */
 
 /* X(identifier, word) */
-#define EXPLORE_KINDS(X)      \
-	X(LOAD, "load")       \
-	X(STORE, "store")     \
-	X(EXECUTE, "execute") \
-	X(READ, "read")       \
-	X(WRITE, "write")     \
-	X(MAP, "map")         \
-	X(UNMAP, "unmap")     \
-	X(PROTECT, "protect") \
-	X(MSYNC, "msync")     \
-	X(TRUNCATE, "truncate") \
-	X(RECLAIM, "reclaim") \
-	X(FORK, "fork")       \
-	X(EXIT, "exit")       \
-	X(RUN, "run")         \
-	X(DEVICE_IN, "device in") \
+#define EXPLORE_KINDS(X)            \
+	X(LOAD, "load")             \
+	X(STORE, "store")           \
+	X(EXECUTE, "execute")       \
+	X(READ, "read")             \
+	X(WRITE, "write")           \
+	X(MAP, "map")               \
+	X(UNMAP, "unmap")           \
+	X(PROTECT, "protect")       \
+	X(MSYNC, "msync")           \
+	X(TRUNCATE, "truncate")     \
+	X(RECLAIM, "reclaim")       \
+	X(FORK, "fork")             \
+	X(EXIT, "exit")             \
+	X(RUN, "run")               \
+	X(DEVICE_IN, "device in")   \
 	X(DEVICE_OUT, "device out") \
-	X(EVICT, "evict")     \
+	X(EVICT, "evict")           \
 	X(FILL, "fill")
 
 enum explore_kind {
@@ -177,17 +207,62 @@ enum explore_kind {
 struct explore_move {
 	uint8_t kind, cpu;
 	uint8_t a; /* place, process, pages of the file, or cache (enum sim_which) */
-	uint8_t b; /* page, protection, frame, or with EXPLORE_BY_PLACE place and page */
+	uint8_t b; /* page, protection, frame, or for a fill by a map place and page */
+	uint16_t
+		at; /* 0: alone; else the point of interleaving at which this one runs as a whole: */
+	uint8_t with_kind, with_cpu, with_a, with_b;
 };
+
+enum {
+	EXPLORE_FILL_LINEAR =
+		0x10,         /* in `a` of a fill: by the kernel's linear mapping, of frame `b` */
+	EXPLORE_WHICH = 0x0f, /* the part of `a` that is an enum sim_which */
+	EXPLORE_PAIRS_MAX = 8192,  /* that one state may have */
+	EXPLORE_POINTS_MAX = 1000, /* of one call */
+};
+
+/* The other one of two at once. */
+struct explore_move explore_second(struct explore_move move);
 
 /* All moves of the world's state; result: how many. */
 unsigned explore_moves(const struct explore_world *world, struct explore_move *moves);
 /* True: all is well. False: a violation, a wrong result, or a stop; explore_what tells. */
 bool explore_do(struct explore_job *job, struct explore_move move);
 /* "cpu1: store shared page 0 (process 0)", as the world is before the move. */
-void explore_move_text(const struct explore_world *world, struct explore_move move, char *text, size_t bytes);
+void explore_move_text(const struct explore_world *world, struct explore_move move, char *text,
+		       size_t bytes);
 /* The first line of the report after explore_do failed, and a name of the kind of failure. */
 void explore_what(const struct explore_job *job, char *text, size_t bytes);
+
+/* All pairs of the moves that may be done at once, with `at` 1. */
+unsigned explore_pairs(const struct explore_world *world, const struct explore_move *moves,
+		       unsigned count, struct explore_move *pairs, unsigned max);
+
+/* What a call gave: its result or error, and what it read. */
+struct explore_outcome {
+	int64_t result;
+	uint64_t value;
+};
+
+bool explore_is_shared(enum explore_place place);
+/* 0 or the signal with which an access must end. */
+int explore_model_access(const struct explore_model *model, unsigned process, unsigned place,
+			 unsigned page, enum quire_access access);
+/* What the move must give; the model moves on. `value` is what it stores. */
+struct explore_outcome explore_model_do(struct explore_model *model, struct explore_move move,
+					unsigned process, uint64_t value);
+/* Is the model the same after both orders? */
+bool explore_model_commute(const struct explore_world *world, struct explore_move a,
+			   struct explore_move b);
+
+/*
+ * For the port: a point of interleaving; a lock is held by somebody else; the run cannot go on
+ * (false: there are not two at once).
+ */
+void explore_point(struct explore_job *job);
+void explore_blocked(struct explore_job *job);
+bool explore_stop_overlap(struct explore_job *job);
+void explore_overlap_free(struct explore_job *job);
 
 uint64_t explore_digest(const struct explore_world *world);
 
@@ -195,20 +270,27 @@ uint64_t explore_digest(const struct explore_world *world);
 
 struct explore_bounds {
 	unsigned depth, seconds, jobs;
+	bool interleave; /* two calls at once, too */
 	volatile const int *stop;
 	bool progress; /* show a line that is written over itself */
 };
 
-enum explore_end { EXPLORE_SAFE, EXPLORE_REFUTED, EXPLORE_OUT_OF_TIME, EXPLORE_INTERRUPTED, EXPLORE_FAILED };
+enum explore_end {
+	EXPLORE_SAFE,
+	EXPLORE_REFUTED,
+	EXPLORE_OUT_OF_TIME,
+	EXPLORE_INTERRUPTED,
+	EXPLORE_FAILED
+};
 
 struct explore_result {
 	enum explore_end end;
-	const char *why;           /* EXPLORE_FAILED */
-	unsigned depth;            /* all runs of so many steps were explored */
-	double part;               /* of the next depth that was explored too, 0 to 1 */
-	uint64_t states, moves;
+	const char *why;               /* EXPLORE_FAILED */
+	unsigned depth;                /* all runs of so many steps were explored */
+	double part;                   /* of the next depth that was explored too, 0 to 1 */
+	uint64_t states, moves, pairs; /* pairs: of the moves, two at once */
 	double seconds;
-	bool exhausted;            /* no state is new any more: safe at any depth */
+	bool exhausted; /* no state is new any more: safe at any depth */
 	struct explore_move run[EXPLORE_DEPTH_MAX]; /* of EXPLORE_REFUTED */
 	unsigned length;
 };
@@ -216,8 +298,8 @@ struct explore_result {
 void explore_search(const struct explore_setting *setting, const struct explore_bounds *bounds,
 		    struct explore_result *result);
 /* Random walks of `depth` moves, the n-th from seed + n. */
-void explore_random(const struct explore_setting *setting, const struct explore_bounds *bounds, uint64_t seed,
-		    struct explore_result *result);
+void explore_random(const struct explore_setting *setting, const struct explore_bounds *bounds,
+		    uint64_t seed, struct explore_result *result);
 /* Does the run fail from the root on, at its last move and not before? */
 bool explore_replay(struct explore_job *job, const struct explore_move *run, unsigned length);
 /* Drops moves while the run still fails. */

@@ -38,8 +38,10 @@ bool explore_arena_create(struct explore_arena *arena, size_t frames)
 	void *base;
 
 	arena->records_max = RECORDS_MAX;
-	arena->size = RECORDS_MAX + frames * QUIRE_PAGE_BYTES * 3;
-	base = mmap(NULL, arena->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	arena->size =
+		RECORDS_MAX + frames * QUIRE_PAGE_BYTES * 3 + EXPLORE_CPUS_MAX * QUIRE_PAGE_BYTES;
+	base = mmap(NULL, arena->size, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	arena->base = base == MAP_FAILED ? NULL : base;
 	arena->touched = calloc(frames, 1);
 	if (!arena->base || !arena->touched) {
@@ -150,14 +152,16 @@ static struct explore_saved *saved_new(size_t frames)
 	saved->reference = malloc(frames * QUIRE_PAGE_BYTES);
 	saved->frames = calloc(frames, 1);
 	saved->may_change = calloc(frames, 1);
-	if (saved->records && saved->memory && saved->reference && saved->frames && saved->may_change)
+	if (saved->records && saved->memory && saved->reference && saved->frames &&
+	    saved->may_change)
 		return saved;
 	saved_free(saved);
 	return NULL;
 }
 
 /* Records but for the part of the machine that stands for CPUs it lacks. */
-static void copy_records(const struct explore_job *job, uint8_t *to, const uint8_t *from, size_t used)
+static void copy_records(const struct explore_job *job, uint8_t *to, const uint8_t *from,
+			 size_t used)
 {
 	const void *unused;
 	size_t bytes, at;
@@ -168,8 +172,8 @@ static void copy_records(const struct explore_job *job, uint8_t *to, const uint8
 	memcpy(to + at + bytes, from + at + bytes, used - at - bytes);
 }
 
-static void copy_frame(uint8_t *to_memory, uint8_t *to_reference, const uint8_t *memory, const uint8_t *reference,
-		       size_t frame)
+static void copy_frame(uint8_t *to_memory, uint8_t *to_reference, const uint8_t *memory,
+		       const uint8_t *reference, size_t frame)
 {
 	size_t at = frame << QUIRE_PAGE_SHIFT;
 
@@ -239,7 +243,7 @@ const char *explore_job_create(struct explore_job *job, const struct explore_set
 	uint8_t *memory, *reference;
 	const char *why;
 
-	*job = (struct explore_job){ .setting = setting };
+	*job = (struct explore_job){.setting = setting};
 	job->root = saved_new(frame_count(job));
 	job->here = saved_new(frame_count(job));
 	why = "the host has no memory for the world";
@@ -261,6 +265,7 @@ void explore_job_destroy(struct explore_job *job)
 {
 	saved_free(job->root);
 	saved_free(job->here);
+	explore_overlap_free(job);
 	explore_arena_destroy(&job->arena);
 	job->root = job->here = NULL;
 }

@@ -64,7 +64,8 @@ static uint64_t raw_entry(const struct explore_world *world, const uint8_t *byte
 
 static size_t entry_offset(const struct quire_table_format *format, unsigned level, uintptr_t va)
 {
-	return ((va >> format->shift[level]) & (((uintptr_t)1 << format->bits[level]) - 1)) * format->entry_bytes[level];
+	return ((va >> format->shift[level]) & (((uintptr_t)1 << format->bits[level]) - 1)) *
+	       format->entry_bytes[level];
 }
 
 static uint32_t frame_name(const struct digesting *d, uint64_t frame)
@@ -84,9 +85,10 @@ static uint64_t entry_says(const struct digesting *d, unsigned level, uint64_t r
 	if (!raw)
 		return 0;
 	if (level + 1 < arch->table.levels)
-		return arch->decode_table(level, raw, &table, &read_only) ?
-			       (uint64_t)frame_name(d, table >> QUIRE_PAGE_SHIFT) << 8 | (read_only ? 2 : 1) :
-			       0;
+		return arch->decode_table(level, raw, &table, &read_only)
+			       ? (uint64_t)frame_name(d, table >> QUIRE_PAGE_SHIFT) << 8 |
+					 (read_only ? 2 : 1)
+			       : 0;
 	entry = arch->decode(raw);
 	return (uint64_t)frame_name(d, entry.frame) << 8 | entry.bits;
 }
@@ -107,7 +109,8 @@ static uint64_t table_line(void *context, uint64_t frame, unsigned line, const u
 
 			if (at == last || (at & QUIRE_PAGE_MASK) / line_bytes != line)
 				continue;
-			hash = sim_mix(hash, entry_says(d, level, raw_entry(world, bytes + at % line_bytes)));
+			hash = sim_mix(hash, entry_says(d, level,
+							raw_entry(world, bytes + at % line_bytes)));
 			last = at;
 		}
 	}
@@ -128,7 +131,8 @@ static void name_tables(struct digesting *d, unsigned process, const uint8_t *re
 
 		for (unsigned place = 0; place < EXPLORE_PLACES; place++) {
 			for (unsigned page = 0; page < world->setting->pages; page++) {
-				quire_pa_t pa = table + entry_offset(&arch->table, level, explore_address(place, page));
+				quire_pa_t pa = table + entry_offset(&arch->table, level,
+								     explore_address(place, page));
 				struct sim_digest_frame *frame = &d->frames[pa >> QUIRE_PAGE_SHIFT];
 
 				frame->name = NAME_TABLE + process * 16 + level;
@@ -138,7 +142,8 @@ static void name_tables(struct digesting *d, unsigned process, const uint8_t *re
 			}
 		}
 		if (level + 1 < arch->table.levels)
-			found = arch->decode_table(level, raw_entry(world, reference + first), &table, &read_only);
+			found = arch->decode_table(level, raw_entry(world, reference + first),
+						   &table, &read_only);
 	}
 }
 
@@ -176,13 +181,15 @@ static void name_pages(struct digesting *d)
 
 		if (!quire_atomic_read(&page->refs) || quire_page_is(page, QUIRE_PAGE_TABLE))
 			continue;
-		frame->name = page->file ? NAME_FILE + (uint32_t)page->index : private_name(d->world, page);
+		frame->name = page->file ? NAME_FILE + (uint32_t)page->index
+					 : private_name(d->world, page);
 		frame->name |= (page->frame & d->colours) << 16;
 		frame->lines = d->data_lines;
 	}
 }
 
-static void name_free(struct digesting *d, const struct quire_list *list, uint32_t *name, uint32_t *next_colours)
+static void name_free(struct digesting *d, const struct quire_list *list, uint32_t *name,
+		      uint32_t *next_colours)
 {
 	uint32_t count = 0;
 
@@ -261,7 +268,8 @@ static uint64_t exact_state(const struct quire_page *page)
 	const struct quire_coherence_state *state = &page->coherence;
 	uint64_t held = (uint64_t)state->held[0] << 16 | state->held[1];
 
-	return sim_mix((uint64_t)state->dirty << 32 | held, (uint64_t)state->insn << 32 | (uint32_t)state->leaving << 8 | state->bits);
+	return sim_mix((uint64_t)state->dirty << 32 | held,
+		       (uint64_t)state->insn << 32 | (uint32_t)state->leaving << 8 | state->bits);
 }
 
 static void mix_pages(struct digesting *d)
@@ -279,7 +287,8 @@ static void mix_pages(struct digesting *d)
 			continue;
 		}
 		hash = sim_mix(hash, quire_atomic_read(&page->flags));
-		hash = sim_mix(hash, (uint64_t)quire_atomic_read(&page->refs) << 32 | quire_atomic_read(&page->maps));
+		hash = sim_mix(hash, (uint64_t)quire_atomic_read(&page->refs) << 32 |
+					     quire_atomic_read(&page->maps));
 		hash = sim_mix(hash, page->last_va);
 		hash = sim_mix(hash, exact_state(page));
 		for (const struct quire_rmap *rmap = &page->rmap; rmap; rmap = rmap->next)
@@ -301,7 +310,8 @@ static void mix_spaces(struct digesting *d)
 		mix(d, space != NULL);
 		if (!space)
 			continue;
-		for (const struct quire_area *area = quire_area_find(&space->areas, 0); area; area = quire_area_next(area)) {
+		for (const struct quire_area *area = quire_area_find(&space->areas, 0); area;
+		     area = quire_area_next(area)) {
 			mix(d, area->start);
 			mix(d, area->end << 16 | area->prot << 8 | area->flags);
 		}
@@ -326,11 +336,12 @@ static void begin(struct digesting *d)
 	const struct sim_machine *machine = &d->world->setting->machine;
 	size_t lines = QUIRE_PAGE_BYTES / machine->l1d.line_bytes;
 
-	d->digest = (struct sim_digest){ d, d->frames, d->cpus, table_line, space_name };
+	d->digest = (struct sim_digest){d, d->frames, d->cpus, table_line, space_name};
 	d->data_lines = 3u | 1u << (lines - 1);
 	d->colours = machine->l1d.bytes / machine->l1d.ways > QUIRE_PAGE_BYTES ||
 		     machine->l1i.bytes / machine->l1i.ways > QUIRE_PAGE_BYTES;
-	memset(d->frames, 0, (size_t)(machine->memory_bytes >> QUIRE_PAGE_SHIFT) * sizeof(d->frames[0]));
+	memset(d->frames, 0,
+	       (size_t)(machine->memory_bytes >> QUIRE_PAGE_SHIFT) * sizeof(d->frames[0]));
 	d->hash = 0;
 }
 

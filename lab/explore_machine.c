@@ -43,7 +43,8 @@ static void shrink(const struct sim_machine *machine, struct sim_cache *cache, u
 	cache->replace = SIM_LRU;
 }
 
-const char *explore_machine(struct sim_machine *small, const struct sim_machine *large, unsigned cpus)
+const char *explore_machine(struct sim_machine *small, const struct sim_machine *large,
+			    unsigned cpus)
 {
 	if (large->isa == SIM_BARE)
 		return "the machine has no architecture code: Quire does not run on it";

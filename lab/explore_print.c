@@ -13,7 +13,9 @@
 static const char *grouped(uint64_t number, char text[32])
 {
 	char digits[24];
-	size_t length = (size_t)snprintf(digits, sizeof(digits), "%llu", (unsigned long long)number), to = 0;
+	size_t length =
+		       (size_t)snprintf(digits, sizeof(digits), "%llu", (unsigned long long)number),
+	       to = 0;
 
 	for (size_t n = 0; n < length; n++) {
 		if (n && (length - n) % 3 == 0)
@@ -37,9 +39,15 @@ static void print_covered(FILE *to, const struct explore_check *check)
 	unsigned cpus = check->setting.machine.cpus;
 
 	fprintf(to, "%s %s, %s steps, %u CPU%s, %u page%s", grouped(result->states, states),
-		check->random ? "walks" : "states", grouped(result->moves, moves), cpus, plural(cpus),
-		check->setting.pages, plural(check->setting.pages));
-	fprintf(to, ", %s (calls are not interleaved), %.1f s, %.0f steps/s\n", check->policy, result->seconds,
+		check->random ? "walks" : "states", grouped(result->moves, moves), cpus,
+		plural(cpus), check->setting.pages, plural(check->setting.pages));
+	fprintf(to, ", %s, ", check->policy);
+	if (check->interleave)
+		fprintf(to, "two calls at once at every point of the first: %s, ",
+			grouped(result->pairs, moves));
+	else
+		fputs("calls one after the other, ", to);
+	fprintf(to, "%.1f s, %.0f steps/s\n", result->seconds,
 		result->seconds > 0 ? (double)result->moves / result->seconds : 0);
 }
 
@@ -53,16 +61,18 @@ void explore_print_end(FILE *to, const struct explore_check *check)
 		if (check->random)
 			fprintf(to, "no walk of %u steps failed: ", check->depth);
 		else if (result->exhausted)
-			fprintf(to, "safe at any depth, no state is new after depth %u: ", result->depth);
+			fprintf(to, "safe at any depth, no state is new after depth %u: ",
+				result->depth);
 		else
 			fprintf(to, "safe to depth %u: ", result->depth);
 		break;
 	case EXPLORE_OUT_OF_TIME:
 	case EXPLORE_INTERRUPTED:
-		fprintf(to, "%s: ", result->end == EXPLORE_INTERRUPTED ? "interrupted" : "out of time");
+		fprintf(to,
+			"%s: ", result->end == EXPLORE_INTERRUPTED ? "interrupted" : "out of time");
 		if (!check->random)
-			fprintf(to, "safe to depth %u; depth %u is %.0f %% done: ", result->depth, result->depth + 1,
-				100 * result->part);
+			fprintf(to, "safe to depth %u; depth %u is %.0f %% done: ", result->depth,
+				result->depth + 1, 100 * result->part);
 		break;
 	case EXPLORE_REFUTED:
 		fprintf(to, "refuted in %u steps: ", result->length);
@@ -76,16 +86,16 @@ void explore_print_end(FILE *to, const struct explore_check *check)
 
 /* --- The run ------------------------------------------------------------------------------------------ */
 
-static void first_line(const struct explore_check *check, const struct explore_job *job, char *text, size_t bytes)
+static void first_line(const struct explore_job *job, char *text, size_t bytes)
 {
 	const struct sim_violation *violation = sim_violation(job->world->sim, 0);
+	struct lab_violation named = {.line = 0};
 
 	explore_what(job, text, bytes);
 	if (*text || !violation)
 		return;
-	snprintf(text, bytes, "%s: %s by cpu%u missed %s of step %u (step %u, %s)",
-		 violation_kind(violation->observer), violation_observer(violation->observer), violation->cpu,
-		 violation_writer(violation->writer), violation->writer_label, violation->label, check->machine);
+	named.sim = *violation;
+	violation_line(&named, text, bytes);
 }
 
 void explore_describe(struct explore_check *check, struct explore_job *job)
@@ -94,14 +104,15 @@ void explore_describe(struct explore_check *check, struct explore_job *job)
 
 	explore_job_reset(job);
 	for (unsigned n = 0; n < result->length; n++) {
-		char text[160];
+		char text[300];
 
 		explore_move_text(job->world, result->run[n], text, sizeof(text));
 		check->steps[n] = lab_copy_text(text, strlen(text));
 		explore_do(job, result->run[n]);
 	}
-	first_line(check, job, check->what, sizeof(check->what));
-	snprintf(check->kind, sizeof(check->kind), "%.*s", (int)strcspn(check->what, ":"), check->what);
+	first_line(job, check->what, sizeof(check->what));
+	snprintf(check->kind, sizeof(check->kind), "%.*s", (int)strcspn(check->what, ":"),
+		 check->what);
 	check->has_violation = sim_violation(job->world->sim, 0) != NULL;
 	if (check->has_violation)
 		check->violation = *sim_violation(job->world->sim, 0);
@@ -121,13 +132,19 @@ void explore_print_run(FILE *to, const struct explore_check *check, bool colour)
 			mark = "   <- written here";
 		fprintf(to, "  %2u  %s%s\n", n + 1, check->steps[n], mark);
 	}
-	if (check->has_violation)
-		fprintf(to, "  %u bytes at 0x%llx, user or kernel address 0x%llx: expected 0x%llx, got 0x%llx\n",
-			violation->bytes, (unsigned long long)violation->pa, (unsigned long long)violation->va,
-			(unsigned long long)violation->expected, (unsigned long long)violation->got);
+	if (check->has_violation) {
+		struct lab_violation named = {.sim = *violation};
+
+		fprintf(to, "  reader    physical address 0x%llx through virtual address 0x%llx\n",
+			(unsigned long long)violation->pa, (unsigned long long)violation->va);
+		violation_print_due(to, &named, &check->setting.policy);
+		violation_print_bytes(to, &named);
+		violation_print_copies(to, &named);
+	}
 	if (check->script)
 		fprintf(to, "  repeat it: quire run %s\n", check->script);
-	fprintf(to, "SUMMARY: %s on %s in %u steps\n\n", check->kind, check->machine, check->result.length);
+	fprintf(to, "SUMMARY: %s on %s in %u steps\n\n", check->kind, check->machine,
+		check->result.length);
 }
 
 /* --- The script ----------------------------------------------------------------------------------------- */
@@ -141,9 +158,12 @@ bool explore_write_script(FILE *to, const struct explore_check *check)
 	fprintf(to, "policy ");
 	for (const char *at = check->policy; *at; at++)
 		fputc(*at == ',' ? ' ' : *at, to);
-	fprintf(to, "\n\nexplore cpus=%u pages=%u", check->setting.machine.cpus, check->setting.pages);
+	fprintf(to, "\n\nexplore cpus=%u pages=%u", check->setting.machine.cpus,
+		check->setting.pages);
 	if (dropped)
 		fprintf(to, " drop=%s", dropped);
+	if (explore_mutant_name(check->setting.mutant))
+		fprintf(to, " mutant=%s", explore_mutant_name(check->setting.mutant));
 	fputc('\n', to);
 	for (unsigned n = 0; n < check->result.length; n++)
 		fprintf(to, "step    %s\n", check->steps[n]);
@@ -198,8 +218,8 @@ static json_t *run_json(const struct explore_check *check)
 
 	for (unsigned n = 0; n < check->result.length; n++)
 		json_array_append_new(steps, json_string(check->steps[n]));
-	return json_pack("{s:s, s:s, s:s?, s:o}", "what", check->what, "kind", check->kind, "script", check->script,
-			 "steps", steps);
+	return json_pack("{s:s, s:s, s:s?, s:o}", "what", check->what, "kind", check->kind,
+			 "script", check->script, "steps", steps);
 }
 
 json_t *explore_json(const struct explore_check *check)
@@ -207,12 +227,15 @@ json_t *explore_json(const struct explore_check *check)
 	const struct explore_result *result = &check->result;
 	bool refuted = result->end == EXPLORE_REFUTED;
 
-	return json_pack("{s:s, s:s, s:i, s:i, s:s?, s:s, s:i, s:b, s:f, s:I, s:I, s:f, s:b, s:s?, s:o}", "machine",
-			 check->machine, "policy", check->policy, "cpus", (int)check->setting.machine.cpus, "pages",
-			 (int)check->setting.pages, "dropped", quire_site_name(check->setting.dropped), "end",
-			 end_word(result->end), "depth", (int)result->depth, "exhausted", (int)result->exhausted,
+	return json_pack("{s:s, s:s, s:i, s:i, s:s?, s:s?, s:s, s:i, s:b, s:f, s:I, s:I, s:f, s:I, "
+			 "s:s?, s:o}",
+			 "machine", check->machine, "policy", check->policy, "cpus",
+			 (int)check->setting.machine.cpus, "pages", (int)check->setting.pages,
+			 "dropped", quire_site_name(check->setting.dropped), "mutant",
+			 explore_mutant_name(check->setting.mutant), "end", end_word(result->end),
+			 "depth", (int)result->depth, "exhausted", (int)result->exhausted,
 			 "part_of_next_depth", result->part, check->random ? "walks" : "states",
-			 (json_int_t)result->states, "steps", (json_int_t)result->moves, "seconds", result->seconds,
-			 "calls_interleaved", 0, "why", result->why, "violation",
-			 refuted ? run_json(check) : json_null());
+			 (json_int_t)result->states, "steps", (json_int_t)result->moves, "seconds",
+			 result->seconds, "two_at_once", (json_int_t)result->pairs, "why",
+			 result->why, "violation", refuted ? run_json(check) : json_null());
 }

@@ -12,7 +12,7 @@ struct explore_check {
 	char *machine, *machine_file; /* as named in the script */
 	struct explore_setting setting;
 	char policy[300];
-	bool random;
+	bool random, interleave;
 	unsigned depth;
 	struct explore_result result;
 	/* Of a run that fails: */

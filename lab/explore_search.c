@@ -25,11 +25,12 @@ enum {
 	WAITS_A_LINE = 4,
 };
 
-#define NODES_MAX ((size_t)1 << 31) /* reserved addresses; the host gives memory for those that are used */
+#define NODES_MAX \
+	((size_t)1 << 31) /* reserved addresses; the host gives memory for those that are used */
 
 struct node {
 	uint32_t parent;
-	struct explore_move move;
+	struct explore_move move; /* 14 bytes in all, 16 with what aligns them */
 };
 
 struct shard {
@@ -44,11 +45,11 @@ struct search {
 	struct explore_result *result;
 	struct shard shards[SHARDS];
 	struct node *nodes;
-	size_t node_count;   /* under `lock` */
-	size_t first, end;   /* nodes of the depth that is being expanded */
-	atomic_size_t next;  /* of them, the next to be taken */
+	size_t node_count;  /* under `lock` */
+	size_t first, end;  /* nodes of the depth that is being expanded */
+	atomic_size_t next; /* of them, the next to be taken */
 	atomic_size_t done;
-	atomic_ullong moves, states;
+	atomic_ullong moves, states, pairs;
 	atomic_bool ended;   /* a run failed, or there is no memory */
 	atomic_uint running; /* threads at work */
 	bool keep;           /* not the last depth */
@@ -158,7 +159,8 @@ static void fail_search(struct search *search, const char *why)
 	pthread_mutex_unlock(&search->lock);
 }
 
-static void found(struct search *search, const struct explore_move *path, unsigned length, struct explore_move last)
+static void found(struct search *search, const struct explore_move *path, unsigned length,
+		  struct explore_move last)
 {
 	struct explore_result *result = search->result;
 
@@ -172,20 +174,70 @@ static void found(struct search *search, const struct explore_move *path, unsign
 	pthread_mutex_unlock(&search->lock);
 }
 
-static void add_nodes(struct search *search, size_t parent, const struct explore_move *moves, unsigned count)
+static void add_nodes(struct search *search, size_t parent, const struct explore_move *moves,
+		      unsigned count)
 {
 	pthread_mutex_lock(&search->lock);
 	if (search->node_count + count < NODES_MAX)
 		for (unsigned n = 0; n < count; n++)
-			search->nodes[search->node_count++] = (struct node){ (uint32_t)parent, moves[n] };
+			search->nodes[search->node_count++] =
+				(struct node){(uint32_t)parent, moves[n]};
 	else if (!atomic_load(&search->ended))
 		search->result->why = "more states than this program can name";
 	pthread_mutex_unlock(&search->lock);
 }
 
+/* Tries a move from the saved state. True: it led to a new one. */
+static bool try_move(struct search *search, struct explore_job *job,
+		     const struct explore_move *path, unsigned length, struct explore_move move)
+{
+	int seen;
+
+	if (!explore_do(job, move)) {
+		found(search, path, length, move);
+		return false;
+	}
+	seen = search->keep ? see(search, explore_digest(job->world)) : 0;
+	if (seen < 0)
+		fail_search(search, "the host has no memory for more states");
+	explore_job_restore(job);
+	return seen > 0;
+}
+
+/* The pair at each point of its first call, to the last. */
+static void try_pair(struct search *search, struct explore_job *job, size_t node,
+		     const struct explore_move *path, unsigned length, struct explore_move pair)
+{
+	unsigned tried = 0, fresh = 0;
+
+	do {
+		tried++;
+		if (try_move(search, job, path, length, pair)) {
+			add_nodes(search, node, &pair, 1);
+			fresh++;
+		}
+		pair.at++;
+	} while (job->reached && pair.at < EXPLORE_POINTS_MAX && !must_stop(search));
+	atomic_fetch_add(&search->moves, tried);
+	atomic_fetch_add(&search->pairs, tried);
+	atomic_fetch_add(&search->states, fresh);
+}
+
+static void try_pairs(struct search *search, struct explore_job *job, size_t node,
+		      const struct explore_move *path, unsigned length)
+{
+	struct explore_move moves[EXPLORE_MOVES_MAX], pairs[EXPLORE_PAIRS_MAX];
+	unsigned count = explore_moves(job->world, moves);
+	unsigned pair_count = explore_pairs(job->world, moves, count, pairs, EXPLORE_PAIRS_MAX);
+
+	for (unsigned n = 0; n < pair_count && !must_stop(search) && !out_of_time(search); n++)
+		try_pair(search, job, node, path, length, pairs[n]);
+}
+
 static void expand(struct search *search, struct explore_job *job, size_t node)
 {
-	struct explore_move path[EXPLORE_DEPTH_MAX], moves[EXPLORE_MOVES_MAX], fresh[EXPLORE_MOVES_MAX];
+	struct explore_move path[EXPLORE_DEPTH_MAX], moves[EXPLORE_MOVES_MAX],
+		fresh[EXPLORE_MOVES_MAX];
 	unsigned length = path_of(search, node, path), count, fresh_count = 0;
 
 	if (!go(job, path, length)) {
@@ -194,23 +246,14 @@ static void expand(struct search *search, struct explore_job *job, size_t node)
 	}
 	explore_job_save(job);
 	count = explore_moves(job->world, moves);
-	for (unsigned n = 0; n < count && !must_stop(search); n++) {
-		int seen;
-
-		if (!explore_do(job, moves[n])) {
-			found(search, path, length, moves[n]);
-			return;
-		}
-		seen = search->keep ? see(search, explore_digest(job->world)) : 0;
-		if (seen < 0)
-			fail_search(search, "the host has no memory for more states");
-		if (seen > 0)
+	for (unsigned n = 0; n < count && !must_stop(search); n++)
+		if (try_move(search, job, path, length, moves[n]))
 			fresh[fresh_count++] = moves[n];
-		explore_job_restore(job);
-	}
 	atomic_fetch_add(&search->moves, count);
 	atomic_fetch_add(&search->states, fresh_count);
 	add_nodes(search, node, fresh, fresh_count);
+	if (search->bounds->interleave && !must_stop(search))
+		try_pairs(search, job, node, path, length);
 }
 
 static void *work(void *argument)
@@ -229,9 +272,11 @@ static void *work(void *argument)
 
 		if (from >= search->end)
 			break;
-		for (size_t n = from; n < from + CHUNK && n < search->end && !must_stop(search); n++) {
+		for (size_t n = from; n < from + CHUNK && n < search->end && !must_stop(search);
+		     n++) {
 			expand(search, &job, n);
-			atomic_fetch_add(&search->done, 1);
+			if (!out_of_time(search))
+				atomic_fetch_add(&search->done, 1);
 		}
 	}
 	explore_job_destroy(&job);
@@ -246,9 +291,10 @@ static void show_progress(const struct search *search, double start)
 	double seconds = now_seconds() - start;
 	size_t all = search->end - search->first, done = search->done;
 
-	fprintf(stderr, "\r\033[Kdepth %u: %.0f %%, %llu states, %llu steps, %.0f steps/s", search->result->depth + 1,
-		all ? 100.0 * (double)done / (double)all : 0, (unsigned long long)search->states,
-		(unsigned long long)search->moves, (double)search->moves / (seconds > 0.01 ? seconds : 0.01));
+	fprintf(stderr, "\r\033[Kdepth %u: %.0f %%, %llu states, %llu steps, %.0f steps/s",
+		search->result->depth + 1, all ? 100.0 * (double)done / (double)all : 0,
+		(unsigned long long)search->states, (unsigned long long)search->moves,
+		(double)search->moves / (seconds > 0.01 ? seconds : 0.01));
 	fflush(stderr);
 }
 
@@ -266,8 +312,9 @@ static void run_threads(struct search *search, void *(*fn)(void *), double start
 		if (!made)
 			fail_search(search, "the host makes no threads");
 	}
-	for (unsigned waits = 1; search->bounds->progress && atomic_load(&search->running); waits++) {
-		struct timespec wait = { 0, WAIT_NS };
+	for (unsigned waits = 1; search->bounds->progress && atomic_load(&search->running);
+	     waits++) {
+		struct timespec wait = {0, WAIT_NS};
 
 		nanosleep(&wait, NULL);
 		if (waits % WAITS_A_LINE == 0)
@@ -324,7 +371,8 @@ static bool search_depth(struct search *search, double start)
 		return true;
 	}
 	result->part = (double)search->done / (double)all;
-	result->end = search->bounds->stop && *search->bounds->stop ? EXPLORE_INTERRUPTED : EXPLORE_OUT_OF_TIME;
+	result->end = search->bounds->stop && *search->bounds->stop ? EXPLORE_INTERRUPTED
+								    : EXPLORE_OUT_OF_TIME;
 	return false;
 }
 
@@ -334,7 +382,8 @@ void explore_search(const struct explore_setting *setting, const struct explore_
 	struct search *search = calloc(1, sizeof(*search));
 	double start = now_seconds();
 
-	*result = (struct explore_result){ .end = EXPLORE_FAILED, .why = "the host has no memory for the search" };
+	*result = (struct explore_result){.end = EXPLORE_FAILED,
+					  .why = "the host has no memory for the search"};
 	if (!search)
 		return;
 	search->setting = setting;
@@ -342,9 +391,11 @@ void explore_search(const struct explore_setting *setting, const struct explore_
 	search->result = result;
 	if (search_begin(search)) {
 		result->end = EXPLORE_SAFE;
+		result->why = NULL;
 		search->end = 1;
 		atomic_store(&search->states, 1);
-		while (result->depth < bounds->depth && !result->exhausted && search_depth(search, start)) {
+		while (result->depth < bounds->depth && !result->exhausted &&
+		       search_depth(search, start)) {
 			search->first = search->end;
 			search->end = search->node_count;
 			result->exhausted = search->keep && search->first == search->end;
@@ -352,6 +403,7 @@ void explore_search(const struct explore_setting *setting, const struct explore_
 	}
 	result->states = search->states;
 	result->moves = search->moves;
+	result->pairs = search->pairs;
 	result->seconds = now_seconds() - start;
 	search_end(search);
 }
@@ -404,13 +456,14 @@ static void *walk_all(void *argument)
 	return NULL;
 }
 
-void explore_random(const struct explore_setting *setting, const struct explore_bounds *bounds, uint64_t seed,
-		    struct explore_result *result)
+void explore_random(const struct explore_setting *setting, const struct explore_bounds *bounds,
+		    uint64_t seed, struct explore_result *result)
 {
 	struct search *search = calloc(1, sizeof(*search));
 	double start = now_seconds();
 
-	*result = (struct explore_result){ .end = EXPLORE_FAILED, .why = "the host has no memory for the search" };
+	*result = (struct explore_result){.end = EXPLORE_FAILED,
+					  .why = "the host has no memory for the search"};
 	if (!search)
 		return;
 	search->setting = setting;
@@ -419,23 +472,40 @@ void explore_random(const struct explore_setting *setting, const struct explore_
 	search->seed = seed;
 	if (search_begin(search)) {
 		result->end = EXPLORE_SAFE;
+		result->why = NULL;
 		run_threads(search, walk_all, start);
 	}
 	if (result->end == EXPLORE_SAFE && must_stop(search))
 		result->end = EXPLORE_INTERRUPTED;
 	result->states = search->states;
 	result->moves = search->moves;
+	result->pairs = search->pairs;
 	result->seconds = now_seconds() - start;
 	search_end(search);
 }
 
 /* --- One run ---------------------------------------------------------------------------------------------- */
 
+static bool may_pair(const struct explore_world *world, struct explore_move move,
+		     const struct explore_move *moves, unsigned count)
+{
+	struct explore_move pairs[EXPLORE_PAIRS_MAX];
+	unsigned pair_count = explore_pairs(world, moves, count, pairs, EXPLORE_PAIRS_MAX);
+
+	move.at = 1;
+	for (unsigned n = 0; n < pair_count; n++)
+		if (memcmp(&pairs[n], &move, sizeof(move)) == 0)
+			return true;
+	return false;
+}
+
 static bool may(const struct explore_world *world, struct explore_move move)
 {
 	struct explore_move moves[EXPLORE_MOVES_MAX];
 	unsigned count = explore_moves(world, moves);
 
+	if (move.at)
+		return may_pair(world, move, moves, count);
 	for (unsigned n = 0; n < count; n++)
 		if (memcmp(&moves[n], &move, sizeof(move)) == 0)
 			return true;

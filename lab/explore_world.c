@@ -10,7 +10,10 @@
 
 #include <string.h>
 
-#define RELAXES_MAX 10000u
+#include "sim/adversary.h"
+
+#define RELAXES_MAX     10000u
+#define FAULTS_IN_A_ROW 8u /* more than any access of a move needs */
 
 static struct explore_job *job_of(void *context)
 {
@@ -24,22 +27,26 @@ static unsigned port_cpu(void *context)
 	return sim_cpu(job_of(context)->world->sim);
 }
 
-static void port_stop(void *context, const char *file, int line, const char *what) __attribute__((noreturn));
+static void port_stop(void *context, const char *file, int line, const char *what)
+	__attribute__((noreturn));
 
 static void port_stop(void *context, const char *file, int line, const char *what)
 {
 	struct explore_job *job = context;
 	const char *name = strrchr(file, '/');
 
-	snprintf(job->stopped, sizeof(job->stopped), "%s:%d: %s", name ? name + 1 : file, line, what);
+	snprintf(job->stopped, sizeof(job->stopped), "%s:%d: %s", name ? name + 1 : file, line,
+		 what);
+	explore_stop_overlap(job);
 	longjmp(job->stop, 1);
 }
 
-/* One thread runs all CPUs, one call after the other: nobody else will release the lock. */
+/* The other of two calls may release the lock; if it has ended, or there is none, nobody will. */
 static void port_relax(void *context)
 {
 	if (++job_of(context)->world->relaxes > RELAXES_MAX)
 		port_stop(context, __FILE__, __LINE__, "a lock is never released");
+	explore_blocked(context);
 }
 
 static void *port_alloc(void *context, size_t bytes, size_t align)
@@ -72,7 +79,8 @@ static uint64_t port_time_ns(void *context)
 static void all_done(void *context, size_t left)
 {
 	if (left)
-		port_stop(context, __FILE__, __LINE__, "a kernel address is neither linear nor an alias");
+		port_stop(context, __FILE__, __LINE__,
+			  "a kernel address is neither linear nor an alias");
 }
 
 static void port_copy(void *context, uintptr_t to, uintptr_t from, size_t bytes)
@@ -97,7 +105,7 @@ static void port_write(void *context, uintptr_t to, const void *from, size_t byt
 
 static bool in_buffer(uintptr_t va)
 {
-	return va - EXPLORE_BUFFER < QUIRE_PAGE_BYTES;
+	return va - EXPLORE_BUFFER < EXPLORE_CPUS_MAX * QUIRE_PAGE_BYTES;
 }
 
 static size_t port_copy_to_user(void *context, uintptr_t to, uintptr_t from, size_t bytes)
@@ -115,13 +123,15 @@ static size_t port_copy_from_user(void *context, uintptr_t to, uintptr_t from, s
 
 	if (!in_buffer(from))
 		return sim_copy(world->sim, to, from, bytes);
-	return sim_write(world->sim, to, (const uint8_t *)world->host + (from - EXPLORE_BUFFER), bytes);
+	return sim_write(world->sim, to, (const uint8_t *)world->host + (from - EXPLORE_BUFFER),
+			 bytes);
 }
 
 static void port_step(void *context, enum quire_step step)
 {
-	(void)step;
 	job_of(context)->world->relaxes = 0;
+	if (step == QUIRE_STEP_LOCK || step == QUIRE_STEP_FLAG)
+		explore_point(context);
 }
 
 static void port_page_owner(void *context, quire_pa_t pa, uint64_t bytes, bool taken)
@@ -140,6 +150,7 @@ static bool port_maintenance_begin(void *context, enum quire_site site)
 
 	if (site == world->setting->dropped)
 		return false;
+	explore_point(context);
 	sim_site_begin(world->sim, site);
 	return true;
 }
@@ -147,6 +158,7 @@ static bool port_maintenance_begin(void *context, enum quire_site site)
 static void port_maintenance_end(void *context, enum quire_site site)
 {
 	sim_site_end(job_of(context)->world->sim, site);
+	explore_point(context);
 }
 
 static struct quire_port make_port(struct explore_job *job)
@@ -160,6 +172,7 @@ static struct quire_port make_port(struct explore_job *job)
 		.kernel_base = sim_kernel_base(world->sim),
 		.kernel_text = sim_kernel_base(world->sim),
 		.kernel_text_bytes = (size_t)job->setting->machine.kernel_text_bytes,
+		.devices_see_data = job->setting->machine.dma_coherent,
 		.memory = &world->memory,
 		.memory_ranges = 1,
 		.alias_window = sim_alias_window(world->sim),
@@ -193,8 +206,12 @@ static struct quire_space *running(struct explore_world *world)
 
 static int trap_fault(void *context, uintptr_t va, enum quire_access access)
 {
-	struct quire_space *space = running(job_of(context)->world);
+	struct explore_world *world = job_of(context)->world;
+	struct quire_space *space = running(world);
 
+	/* Whoever faults again and again waits for what the other of two calls has begun. */
+	if (++world->faults > FAULTS_IN_A_ROW)
+		explore_blocked(context);
 	return space ? quire_fault(space, va, access) : -QUIRE_SIGSEGV;
 }
 
@@ -251,7 +268,8 @@ static int file_write_page(struct quire_file *file, struct quire_page *page)
 	sim_dma_from_memory(world->sim, quire_page_pa(page), bytes, sizeof(bytes));
 	quire_coherence_dma_finish(file->quire, page, QUIRE_TO_DEVICE);
 	if (page->index < world->setting->pages)
-		world->blocks[page->index] = (struct explore_block){ bytes[0], bytes[QUIRE_PAGE_BYTES / 16] };
+		world->blocks[page->index] =
+			(struct explore_block){bytes[0], bytes[QUIRE_PAGE_BYTES / 16]};
 	return 0;
 }
 
@@ -259,8 +277,9 @@ static void file_truncated(struct quire_file *file, uint64_t bytes)
 {
 	struct explore_world *world = world_of(file);
 
-	for (uint64_t page = (bytes + QUIRE_PAGE_MASK) >> QUIRE_PAGE_SHIFT; page < world->setting->pages; page++)
-		world->blocks[page] = (struct explore_block){ 0, 0 };
+	for (uint64_t page = (bytes + QUIRE_PAGE_MASK) >> QUIRE_PAGE_SHIFT;
+	     page < world->setting->pages; page++)
+		world->blocks[page] = (struct explore_block){0, 0};
 }
 
 /* The world ends with its arena. */
@@ -309,15 +328,38 @@ static bool fill_lists(struct explore_world *world)
 	return true;
 }
 
+static void mutate(struct quire_traits *traits, enum explore_mutant mutant)
+{
+	switch (mutant) {
+	case EXPLORE_MUTANT_BROADCAST:
+		traits->data_broadcast = traits->insn_broadcast = traits->tlb_broadcast = true;
+		break;
+	case EXPLORE_MUTANT_WALKER:
+		traits->walker_sees_data = true;
+		break;
+	case EXPLORE_MUTANT_DEVICES:
+		traits->devices_see_data = true;
+		break;
+	case EXPLORE_MUTANT_ALIASES:
+		traits->data_aliases = traits->insn_aliases = false;
+		traits->colour_bytes = 0;
+		break;
+	case EXPLORE_MUTANT_NONE:
+		break;
+	}
+}
+
 static const char *boot_quire(struct explore_job *job)
 {
 	struct explore_world *world = job->world;
-	struct quire_config config = { make_port(job), arch_of(job->setting->machine.isa), job->setting->policy };
+	struct quire_config config = {make_port(job), arch_of(job->setting->machine.isa),
+				      job->setting->policy};
 	int error;
 
 	world->quire = quire_create(&config, &error);
 	if (!world->quire)
 		return "Quire does not boot on the small machine";
+	mutate(&world->quire->machine.traits, job->setting->mutant);
 	for (unsigned cpu = 1; cpu < job->setting->machine.cpus; cpu++) {
 		sim_switch(world->sim, cpu);
 		if (quire_cpu_online(world->quire))
@@ -325,7 +367,8 @@ static const char *boot_quire(struct explore_job *job)
 	}
 	sim_switch(world->sim, 0);
 	world->spaces[0] = quire_space_create(world->quire, &error);
-	if (!world->spaces[0] || quire_file_init(world->quire, &world->file, &file_ops) || !fill_lists(world))
+	if (!world->spaces[0] || quire_file_init(world->quire, &world->file, &file_ops) ||
+	    !fill_lists(world))
 		return "the small machine has no memory for a process and a file";
 	return NULL;
 }
@@ -337,15 +380,34 @@ static void begin_model(struct explore_world *world)
 	world->file.bytes = world->setting->pages * QUIRE_PAGE_BYTES;
 	for (unsigned page = 0; page < world->setting->pages; page++) {
 		world->values++;
-		world->blocks[page] = (struct explore_block){ world->values, world->values };
+		world->blocks[page] = (struct explore_block){world->values, world->values};
 		world->model.file[page] = world->values;
+	}
+}
+
+/* All caches begin empty, so that it makes no difference which CPU has booted. */
+static void empty_caches(struct explore_world *world)
+{
+	for (unsigned cpu = 0; cpu < world->setting->machine.cpus; cpu++) {
+		for (enum sim_which which = SIM_WHICH_L1D; which < SIM_WHICH_COUNT; which++) {
+			unsigned sets, ways;
+
+			sim_cache_shape(world->sim, which, &sets, &ways);
+			for (unsigned place = 0; place < sets * ways; place++)
+				if (which != SIM_WHICH_L2 ||
+				    cpu + 1 == world->setting->machine.cpus)
+					sim_evict(world->sim, cpu, which, place / ways,
+						  place % ways);
+		}
 	}
 }
 
 const char *explore_world_boot(struct explore_job *job)
 {
-	struct sim_allocator allocator = { job, sim_memory_alloc, sim_memory_free, job->arena.touched };
-	struct sim_traps traps = { job, trap_fault, trap_tlb_miss, trap_tlb_miss };
+	struct sim_allocator allocator = {job, sim_memory_alloc, sim_memory_free,
+					  job->arena.touched};
+	struct sim_options options = {.asynchronous = true}; /* barriers count */
+	struct sim_traps traps = {job, trap_fault, trap_tlb_miss, trap_tlb_miss};
 	struct explore_world *world = explore_arena_alloc(&job->arena, sizeof(*world), 64);
 	const char *why;
 
@@ -354,7 +416,8 @@ const char *explore_world_boot(struct explore_job *job)
 	job->world = world;
 	world->arena = &job->arena;
 	world->setting = job->setting;
-	world->host = explore_arena_alloc(&job->arena, QUIRE_PAGE_BYTES, QUIRE_PAGE_BYTES);
+	world->host = explore_arena_alloc(&job->arena, EXPLORE_CPUS_MAX * QUIRE_PAGE_BYTES,
+					  QUIRE_PAGE_BYTES);
 	world->sim = sim_create_in(&job->setting->machine, &allocator, &why);
 	if (!world->sim || !world->host)
 		return why;
@@ -372,5 +435,9 @@ const char *explore_world_boot(struct explore_job *job)
 		quire_space_load(world->quire, world->spaces[0]);
 		world->runs[cpu] = 0;
 	}
-	return sim_violations(world->sim) ? "the witness objects before anything has happened" : NULL;
+	empty_caches(world);
+	if (sim_set_options(world->sim, &options))
+		return "the host has no memory for the world";
+	return sim_violations(world->sim) ? "the witness objects before anything has happened"
+					  : NULL;
 }

@@ -235,6 +235,8 @@ static lab_do *const statements[LAB_DO_COUNT] = {
 	[LAB_DO_TIMES] = lab_do_times,
 	[LAB_DO_SYSCALL] = lab_do_syscall,
 	[LAB_DO_WORK] = lab_do_work,
+	[LAB_DO_EXPLORE] = lab_do_explore,
+	[LAB_DO_STEP] = lab_do_step,
 	[LAB_DO_ALIAS_TEST] = lab_do_alias_test,
 	[LAB_DO_REPEAT] = do_repeat,
 	[LAB_DO_TIME] = do_time,
@@ -247,8 +249,14 @@ static lab_do *const statements[LAB_DO_COUNT] = {
 
 static bool run_statement(struct lab_run *run, const struct lab_statement *s)
 {
+	bool good;
+
 	sim_label(run->world->sim, s->place.line);
-	if (asked_to_stop(run) || !statements[s->rule->kind](run, s))
+	if (asked_to_stop(run))
+		return false;
+	good = statements[s->rule->kind](run, s);
+	lab_note_violations(run);
+	if (!good)
 		return false;
 	if (!run->calls && !s->block) {
 		run->weight_done += s->weight;
@@ -324,5 +332,6 @@ void lab_interpret(struct lab_run *run)
 	lab_gather(run);
 	lab_free_objects(run);
 	free(run->bytes);
+	lab_explored_end(run);
 	lab_arena_free(&run->arena);
 }

@@ -92,6 +92,7 @@ struct lab_run {
 	const struct lab_machine *machine;
 	struct lab_variant *result;
 	struct lab_world *world;
+	struct explore_job *explored; /* the small world of `explore`; NULL: none */
 	struct lab_arena arena; /* names made of variables */
 	struct lab_scope scope;
 	struct lab_mount *mounts;
@@ -200,6 +201,9 @@ lab_do lab_do_punch, lab_do_fsync, lab_do_sync, lab_do_reclaim, lab_do_read, lab
 lab_do lab_do_buffer, lab_do_map, lab_do_unmap, lab_do_protect, lab_do_msync;
 lab_do lab_do_load, lab_do_store, lab_do_execute, lab_do_debug_load, lab_do_debug_store;
 lab_do lab_do_sleep, lab_do_epoch, lab_do_times, lab_do_syscall, lab_do_work, lab_do_measure, lab_do_expect;
+lab_do lab_do_explore, lab_do_step;
+void lab_explored_end(struct lab_run *run);
+const struct sim *lab_explored_sim(const struct lab_run *run); /* NULL: none */
 lab_do lab_do_alias_test;
 
 /* A number with a unit becomes a measure of the variant. */
@@ -210,6 +214,8 @@ bool lab_add_measure(struct lab_run *run, const struct lab_statement *s, const c
 const char *lab_function_call(void *context, const char *name, const char *argument,
 			      struct lab_number *number, char *message, size_t bytes);
 
+/* Takes up violations that the last statement brought, while the maps they name are still there. */
+void lab_note_violations(struct lab_run *run);
 /* What the run counted, into the result. */
 void lab_gather(struct lab_run *run);
 

@@ -96,23 +96,83 @@ static json_t *maintenance_json(const struct lab_maintenance *maintenance)
 			 count(maintenance->cycles));
 }
 
-static json_t *violation_json(const struct lab_violation *violation,
-			      const struct lab_experiment *experiment,
-			      const struct lab_variant *variant)
+static json_t *copy_json(const struct sim_copy *copy)
+{
+	bool own = copy->place != SIM_PLACE_L2 && copy->place != SIM_PLACE_MEMORY;
+	bool cached = copy->place != SIM_PLACE_MEMORY && copy->place != SIM_PLACE_STORES;
+
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:b, s:b, s:b, s:b}", "place", violation_place(copy->place),
+			 "cpu", own ? count(copy->cpu) : json_null(), "colour",
+			 copy->has_colour ? count(copy->colour) : json_null(), "set",
+			 cached ? count(copy->set) : json_null(), "way", cached ? count(copy->way) : json_null(),
+			 "dirty", copy->dirty, "right", copy->right, "read", copy->read, "guilty", copy->guilty);
+}
+
+/* null: no statement is known, or none was meant. */
+static json_t *statement(const char *word)
+{
+	return *word ? text(word) : json_null();
+}
+
+static json_t *due_json(const struct lab_violation *violation, const struct quire_policy *policy)
+{
+	struct violation_due due;
+
+	violation_due(violation, policy, &due);
+	return json_pack("{s:o, s:o, s:o, s:o}", "what", text(due.what), "site", text(due.site), "file",
+			 text(due.file), "latest", text(due.latest));
+}
+
+/* Whose earlier content was read; null: not known. */
+static json_t *author_json(const struct lab_violation *violation)
 {
 	const struct sim_violation *sim = &violation->sim;
-	char key[200], line[200];
+
+	if (!sim->got_known)
+		return json_null();
+	return json_pack("{s:s, s:I, s:o, s:o, s:b}", "writer", violation_writer(sim->got_author.party), "cpu",
+			 (json_int_t)sim->got_author.cpu, "line",
+			 sim->got_author.label ? count(sim->got_author.label) : json_null(), "statement",
+			 statement(violation->got_statement), "former_owner", sim->got_former);
+}
+
+static json_t *copies_json(const struct sim_violation *sim)
+{
+	json_t *array = json_array();
+
+	for (unsigned i = 0; i < sim->copy_count; i++)
+		json_array_append_new(array, copy_json(&sim->copies[i]));
+	return array;
+}
+
+static json_t *violation_json(const struct lab_violation *violation, const struct lab_variant *variant)
+{
+	const struct sim_violation *sim = &violation->sim;
+	json_t *object;
+	char key[240], line[320];
 
 	violation_key(violation, key, sizeof(key));
-	violation_line(violation, experiment, variant, line, sizeof(line));
-	return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:I}",
-			 "key", key, "text", line, "kind", violation_kind(sim->observer), "reader",
-			 violation_observer(sim->observer), "cpu", (json_int_t)sim->cpu, "line",
-			 (json_int_t)violation->line, "writer", violation_writer(sim->writer),
-			 "writer_cpu", (json_int_t)sim->writer_cpu, "writer_line",
-			 violation->writer_line ? count(violation->writer_line) : json_null(), "va",
-			 hex(sim->va), "pa", hex(sim->pa), "expected", hex(sim->expected), "got",
-			 hex(sim->got), "bytes", (json_int_t)sim->bytes);
+	violation_line(violation, line, sizeof(line));
+	object = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:s, s:I, s:o, s:o}", "key", key, "text",
+			   line, "kind", sim_kind_name(sim->kind), "cause", sim_cause_name(sim->cause), "reader",
+			   violation_observer(sim->observer), "cpu", (json_int_t)sim->cpu, "line",
+			   (json_int_t)violation->line, "statement", statement(violation->statement), "map",
+			   statement(violation->map), "writer", violation_writer(sim->writer), "writer_cpu",
+			   (json_int_t)sim->writer_cpu, "writer_line",
+			   violation->writer_line ? count(violation->writer_line) : json_null(),
+			   "writer_statement", statement(violation->writer_statement));
+	if (!object)
+		return NULL;
+	json_object_set_new(object, "due", due_json(violation, &variant->policies));
+	json_object_set_new(object, "va", hex(sim->va));
+	json_object_set_new(object, "pa", hex(sim->pa));
+	json_object_set_new(object, "expected", hex(sim->expected));
+	json_object_set_new(object, "got", hex(sim->got));
+	json_object_set_new(object, "bytes", count(sim->bytes));
+	json_object_set_new(object, "got_from", author_json(violation));
+	json_object_set_new(object, "copies", copies_json(sim));
+	json_object_set_new(object, "repeats", count(sim->repeats));
+	return object;
 }
 
 static json_t *counts_json(const struct sim_counts *counts)
@@ -164,14 +224,12 @@ static json_t *policies_json(const struct quire_policy *policy)
 		array_;                                                    \
 	})
 
-static json_t *violations_json(const struct lab_experiment *experiment,
-			       const struct lab_variant *variant)
+static json_t *violations_json(const struct lab_variant *variant)
 {
 	json_t *array = json_array();
 
 	for (size_t i = 0; i < variant->violations_kept; i++)
-		json_array_append_new(array,
-				      violation_json(&variant->violations[i], experiment, variant));
+		json_array_append_new(array, violation_json(&variant->violations[i], variant));
 	return array;
 }
 
@@ -186,7 +244,7 @@ static json_t *variant_json(const struct lab_experiment *experiment,
 		variant->done, "measures",
 		ARRAY(variant->measures, variant->measure_count, measure_json), "violations",
 		count(variant->violation_count), "violation_reports",
-		violations_json(experiment, variant), "failures",
+		violations_json(variant), "failures",
 		ARRAY(variant->failures, variant->failure_count, failure_json), "expectations",
 		count(variant->expectations), "bytes_verified", count(variant->bytes_verified),
 		"times", ARRAY(variant->times, variant->times_count, times_json), "maintenance",
@@ -201,9 +259,9 @@ static json_t *experiment_json(const struct lab_experiment *experiment)
 
 	for (size_t i = 0; i < experiment->variant_count; i++)
 		json_array_append_new(variants, variant_json(experiment, &experiment->variants[i]));
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", text(experiment->name),
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", text(experiment->name),
 			 "file", text(experiment->file), "title", text(experiment->title), "source",
-			 text(experiment->source), "machine", text(experiment->machine), "question",
+			 text(experiment->source), "machine", text(experiment->machine), "arguments", text(experiment->arguments), "question",
 			 text(experiment->question), "size_note", text(experiment->size_note),
 			 "variants", variants);
 }

@@ -29,6 +29,8 @@ enum {
 	KEY_SEED = 'S',
 	KEY_DROP = 'D',
 	KEY_SCRIPT = 'o',
+	KEY_MUTANT = 'M',
+	KEY_INTERLEAVE = 'i',
 };
 
 static const struct argp_option option_table[] = {
@@ -50,6 +52,9 @@ static const struct argp_option option_table[] = {
 	{"seed", KEY_SEED, "N", 0, "check: where random runs begin (default 0)", 3},
 	{"drop", KEY_DROP, "SITE|all", 0, "check: leave out the maintenance of a site; or of each in turn, in a table",
 	 3},
+	{"interleave", KEY_INTERLEAVE, NULL, 0,
+	 "check: two calls at once as well, the second at each lock, flag and maintenance of the first", 3},
+	{"mutant", KEY_MUTANT, "NAME", 0, "check: put a known fault into Quire", 3},
 	{"script", KEY_SCRIPT, "FILE", 0,
 	 "check: where a run that fails is written (default counterexample-MACHINE.q)", 3},
 	{0},
@@ -57,8 +62,9 @@ static const struct argp_option option_table[] = {
 
 /* Options of `run`; of `machines`; `bench` has none. */
 static const char run_keys[] = {KEY_MACHINE, KEY_POLICY, KEY_SET, KEY_JSON, KEY_FULL, KEY_JOBS, 0};
-static const char check_keys[] = {KEY_MACHINE, KEY_POLICY, KEY_SET,  KEY_JSON, KEY_JOBS, KEY_DEPTH, KEY_SECONDS,
-				  KEY_CPUS,    KEY_PAGES,  KEY_RANDOM, KEY_SEED, KEY_DROP, KEY_SCRIPT, 0};
+static const char check_keys[] = {
+	KEY_MACHINE, KEY_POLICY, KEY_SET,    KEY_JSON, KEY_JOBS, KEY_DEPTH,  KEY_SECONDS, KEY_CPUS,
+	KEY_PAGES,   KEY_RANDOM, KEY_SEED,   KEY_DROP, KEY_SCRIPT, KEY_MUTANT, KEY_INTERLEAVE, 0};
 static const char machines_keys[] = {KEY_KEYS, 0};
 
 static const struct {
@@ -223,8 +229,12 @@ static void take_check_option(struct reading *reading, int key, char *value)
 		take_seed(reading, value);
 	else if (key == KEY_DROP)
 		line->drop = value;
+	else if (key == KEY_MUTANT)
+		line->mutant = value;
 	else if (key == KEY_SCRIPT)
 		line->script = value;
+	else if (key == KEY_INTERLEAVE)
+		line->interleave = true;
 	else
 		line->random = true;
 }

@@ -23,9 +23,10 @@ struct command_line {
 	bool keys;        /* machines --keys */
 	/* check; 0 and NULL: not given */
 	unsigned depth, seconds, cpus, pages;
-	bool random;
+	bool random, interleave;
 	uint64_t seed;
 	const char *drop;   /* a site, or "all" */
+	const char *mutant;
 	const char *script; /* where a counterexample goes */
 };
 

@@ -426,13 +426,48 @@ static void first_line(FILE *to, bool colour, const char *format, ...)
 	fputs(colour ? "\033[0m\n" : "\n", to);
 }
 
-/* Bytes in the order of their addresses. */
-static void print_bytes(FILE *to, const char *name, uint64_t value, unsigned bytes)
+/* "store by cpu1, at sample.q:9"; line 0: before the script. */
+static void print_place(FILE *to, const struct lab_experiment *experiment, unsigned line, const char *statement)
 {
-	fprintf(to, "  %-9s", name);
-	for (unsigned i = 0; i < bytes && i < 8; i++)
-		fprintf(to, " %02x", (unsigned)(value >> (8 * i) & 0xff));
+	if (!line)
+		fputs(", before the script", to);
+	else
+		fprintf(to, ", at %s:%u%s%s%s", experiment->file, line, *statement ? " (" : "", statement,
+			*statement ? ")" : "");
+}
+
+static void report_reader(FILE *to, const struct lab_experiment *experiment, const struct lab_violation *violation)
+{
+	const struct sim_violation *sim = &violation->sim;
+	char text[120];
+
+	violation_reader_text(violation, text, sizeof(text));
+	fprintf(to, "  reader    %s", text);
+	print_place(to, experiment, violation->line, violation->statement);
+	fprintf(to, ", physical address 0x%llx", (unsigned long long)sim->pa);
+	if (sim->va)
+		fprintf(to, " through virtual address 0x%llx", (unsigned long long)sim->va);
+	violation_writer_text(violation, text, sizeof(text));
+	fprintf(to, "\n  writer    %s", text);
+	print_place(to, experiment, violation->writer_line, violation->writer_statement);
 	fputc('\n', to);
+}
+
+/* Whose earlier content the bytes are that were read. */
+static void report_got_from(FILE *to, const struct lab_experiment *experiment, const struct lab_violation *violation)
+{
+	const struct sim_violation *sim = &violation->sim;
+
+	if (!sim->got_known)
+		return;
+	if (!sim->got_author.label && sim->got_author.party == SIM_PARTY_USER) {
+		/* Programs run under labels: nobody has written there. */
+		fputs("  got from  memory as it was at the start\n", to);
+		return;
+	}
+	fprintf(to, "  got from  %s of cpu%u", violation_writer(sim->got_author.party), sim->got_author.cpu);
+	print_place(to, experiment, sim->got_author.label, violation->got_statement);
+	fprintf(to, "%s\n", sim->got_former ? ", before the frame had its present owner" : "");
 }
 
 static void report_violation(FILE *to, const struct lab_experiment *experiment,
@@ -440,33 +475,28 @@ static void report_violation(FILE *to, const struct lab_experiment *experiment,
 			     const struct lab_violation *violation, bool colour)
 {
 	const struct sim_violation *sim = &violation->sim;
-	char line[200], policies[400];
+	const char *machine = variant->machine ? variant->machine : experiment->machine;
+	char line[320], policies[400];
 
-	violation_line(violation, experiment, variant, line, sizeof(line));
+	violation_line(violation, line, sizeof(line));
 	lab_policy_print(&variant->policies, policies, sizeof(policies));
 	first_line(to, colour, "%s", line);
-	fprintf(to, "  reader    %s of cpu %u, at %s:%u, physical address 0x%llx",
-		violation_observer(sim->observer), sim->cpu, experiment->file, violation->line,
-		(unsigned long long)sim->pa);
-	if (sim->va)
-		fprintf(to, " through virtual address 0x%llx", (unsigned long long)sim->va);
-	if (violation->writer_line)
-		fprintf(to, "\n  writer    %s of cpu %u, at %s:%u\n", violation_writer(sim->writer),
-			sim->writer_cpu, experiment->file, violation->writer_line);
-	else
-		fprintf(to, "\n  writer    %s of cpu %u, before the script\n",
-			violation_writer(sim->writer), sim->writer_cpu);
-	print_bytes(to, "expected", sim->expected, sim->bytes);
-	print_bytes(to, "got", sim->got, sim->bytes);
-	fprintf(to, "  again     quire run --machine %s --policy %s %s\n",
-		variant->machine ? variant->machine : experiment->machine, policies,
-		experiment->file);
+	fprintf(to, "  variant   %s\n", variant->label);
+	report_reader(to, experiment, violation);
+	violation_print_due(to, violation, &variant->policies);
+	violation_print_bytes(to, violation);
+	report_got_from(to, experiment, violation);
+	violation_print_copies(to, violation);
+	if (sim->repeats)
+		fprintf(to, "  repeats   %llu more at the same places\n", (unsigned long long)sim->repeats);
+	fprintf(to, "  again     quire run --machine %s --policy %s%s %s\n", machine ? machine : "?", policies,
+		experiment->arguments ? experiment->arguments : "", experiment->file);
 }
 
 /* Has an earlier violation the same key? */
 static bool repeated(const struct lab_variant *variant, size_t number)
 {
-	char key[200], other[200];
+	char key[240], other[240];
 
 	violation_key(&variant->violations[number], key, sizeof(key));
 	for (size_t i = 0; i < number; i++) {
@@ -500,32 +530,68 @@ static void report_faults(FILE *to, const struct lab_experiment *experiment,
 			(unsigned long long)(variant->violation_count - shown), variant->label);
 }
 
-static void report_needless(FILE *to, const struct lab_variant *variant)
+struct waste {
+	const struct lab_variant *variant;
+	const struct lab_maintenance *maintenance;
+	uint64_t cycles;
+};
+
+/* The dearest first; equal ones in the order of variants and sites. */
+static int most_wasted_first(const void *a, const void *b)
 {
-	struct lab_maintenance worst = {.needless = 0};
-	uint64_t cycles = 0, total = 0;
-	char counted[40], wasted[40];
+	const struct waste *x = a, *y = b;
 
-	for (size_t i = 0; i < variant->maintenance_count; i++) {
-		const struct lab_maintenance *m = &variant->maintenance[i];
-		uint64_t share = m->count ? (uint64_t)((double)m->cycles * (double)m->needless /
-						       (double)m->count)
-					  : 0;
+	if (x->cycles != y->cycles)
+		return x->cycles < y->cycles ? 1 : -1;
+	if (x->variant != y->variant)
+		return x->variant < y->variant ? -1 : 1;
+	return (x->maintenance > y->maintenance) - (x->maintenance < y->maintenance);
+}
 
-		total += m->needless;
-		if (!worst.count || share > cycles) {
-			worst = *m;
-			cycles = share;
+/* The needless operations' share of what all of their site cost. */
+static uint64_t wasted_cycles(const struct lab_maintenance *m)
+{
+	return m->count ? (uint64_t)((double)m->cycles * (double)m->needless / (double)m->count) : 0;
+}
+
+static size_t gather_waste(const struct lab_experiment *experiment, struct waste *waste)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < experiment->variant_count; i++)
+		for (size_t j = 0; j < experiment->variants[i].maintenance_count; j++) {
+			const struct lab_maintenance *m = &experiment->variants[i].maintenance[j];
+
+			if (!m->needless)
+				continue;
+			if (waste)
+				waste[count] = (struct waste){&experiment->variants[i], m, wasted_cycles(m)};
+			count++;
 		}
-	}
-	if (!total || !worst.needless)
+	return count;
+}
+
+static void report_needless(FILE *to, const struct lab_experiment *experiment)
+{
+	size_t count = gather_waste(experiment, NULL);
+	struct waste *waste = malloc((count ? count : 1) * sizeof(*waste));
+
+	if (!waste)
 		return;
-	print_count(counted, sizeof(counted), worst.needless);
-	print_count(wasted, sizeof(wasted), cycles);
-	fprintf(to,
-		"\nNEEDLESS: %s by %s [%s]: %s operations found nothing to do, about %s cycles "
-		"wasted\n",
-		sim_op_name(worst.op), site_name(worst.site), variant->label, counted, wasted);
+	gather_waste(experiment, waste);
+	qsort(waste, count, sizeof(*waste), most_wasted_first);
+	if (count)
+		fputc('\n', to);
+	for (size_t i = 0; i < count; i++) {
+		char counted[40], wasted[40];
+
+		print_count(counted, sizeof(counted), waste[i].maintenance->needless);
+		print_count(wasted, sizeof(wasted), waste[i].cycles);
+		fprintf(to, "NEEDLESS: %s by %s [%s]: %s operations found nothing to do, about %s cycles wasted\n",
+			sim_op_name(waste[i].maintenance->op), site_name(waste[i].maintenance->site),
+			waste[i].variant->label, counted, wasted);
+	}
+	free(waste);
 }
 
 /* --- Summary --- */
@@ -616,8 +682,7 @@ void lab_report(FILE *to, const struct lab_experiment *experiment, bool colour)
 		report_maintenance(to, &variants[i]);
 	for (size_t i = 0; i < count; i++)
 		report_faults(to, experiment, &variants[i], colour);
-	for (size_t i = 0; i < count; i++)
-		report_needless(to, &variants[i]);
+	report_needless(to, experiment);
 	add_totals(&totals, experiment);
 	fputc('\n', to);
 	print_totals(to, experiment->name, &totals);

@@ -5,7 +5,7 @@
 
 #include "lab/result.h"
 
-static void free_variant(struct lab_variant *variant)
+static void free_contents(struct lab_variant *variant)
 {
 	for (size_t i = 0; i < variant->measure_count; i++) {
 		free(variant->measures[i].name);
@@ -23,6 +23,24 @@ static void free_variant(struct lab_variant *variant)
 	free(variant->failures);
 	free(variant->maintenance);
 	free(variant->violations);
+}
+
+void lab_variant_clear(struct lab_variant *variant)
+{
+	struct lab_variant empty = {
+		.label = variant->label,
+		.policy = variant->policy,
+		.machine = variant->machine,
+		.policies = variant->policies,
+	};
+
+	free_contents(variant);
+	*variant = empty;
+}
+
+static void free_variant(struct lab_variant *variant)
+{
+	free_contents(variant);
 	free(variant->label);
 	free(variant->policy);
 	free(variant->machine);
@@ -40,6 +58,7 @@ void lab_experiment_free(struct lab_experiment *experiment)
 	free(experiment->title);
 	free(experiment->source);
 	free(experiment->machine);
+	free(experiment->arguments);
 	free(experiment->question);
 	free(experiment->size_note);
 	free(experiment);

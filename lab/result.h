@@ -53,6 +53,10 @@ struct lab_violation {
 	struct sim_violation sim;
 	unsigned line;        /* script lines of the read that was wrong */
 	unsigned writer_line; /* and of the write it missed; 0: before the script */
+	char statement[24];        /* the words of the statements there; empty: not known */
+	char writer_statement[24];
+	char got_statement[24];    /* of the one whose content was read (sim.got_author.label) */
+	char map[40];              /* the user map that was read; empty: none */
 };
 
 struct lab_variant {
@@ -86,12 +90,15 @@ struct lab_experiment {
 	char *source;   /* citation of the published figures; NULL: none */
 	char *machine;  /* NULL: each variant names its own */
 	bool bare;      /* ran without Quire: there are no policies and no maintenance */
+	char *arguments; /* further arguments of the command line that it ran with: " --set cost.l2_read=12"; NULL: none */
 	char *question; /* the policy question that varies; NULL: none */
 	char *size_note; /* default sizes smaller than published; NULL: published sizes */
 	struct lab_variant *variants;
 	size_t variant_count;
 };
 
+/* Empties a variant's result but for its label, policies and machine, to run it again. */
+void lab_variant_clear(struct lab_variant *variant);
 void lab_experiment_free(struct lab_experiment *experiment); /* and all in it, and itself */
 
 #endif

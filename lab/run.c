@@ -254,21 +254,44 @@ static bool prepare(FILE *errors, struct job *job, struct lab_script *script,
 
 /* --- Threads -------------------------------------------------------------------------- */
 
-static void run_job(struct job *job)
+/* `history`: the witness remembers earlier contents of lines. */
+static void run_once(struct job *job, bool history)
 {
 	struct lab_run *run = &job->run;
+	const struct sim_options options = {.history = history};
 	const char *why;
 
-	if (run->progress && run->progress->stop && *run->progress->stop)
-		return;
 	run->world = run->script->bare ? lab_world_create_bare(&job->machine->sim, &why)
 				       : lab_world_create(&job->machine->sim, &job->policy, &why);
 	if (!run->world) {
 		lab_raise(run, (struct lab_place){0}, 0, "machine %s: %s", job->machine->name, why);
 		return;
 	}
+	/* Without memory for a history the report says less. */
+	(void)sim_set_options(run->world->sim, &options);
 	lab_interpret(run);
 	lab_world_destroy(run->world);
+}
+
+/*
+ * A history would slow down every run for the sake of the few that go wrong. Runs repeat exactly, so a variant that
+ * met a violation is run once more, with a history this time, for its report.
+ */
+static void run_job(struct job *job)
+{
+	struct lab_run *run = &job->run;
+	const struct lab_run fresh = *run;
+
+	if (run->progress && run->progress->stop && *run->progress->stop)
+		return;
+	run_once(job, false);
+	if (!run->result->violation_count || run->stopped)
+		return;
+	free(run->raised.text);
+	free(run->size_note);
+	lab_variant_clear(run->result);
+	*run = fresh;
+	run_once(job, true);
 }
 
 static struct job *next_job(struct jobs *jobs)
@@ -343,6 +366,20 @@ static const char *common_machine(const struct lab_script *script,
 	return common;
 }
 
+/* What the command line changed beside machine and policy. */
+static char *arguments_text(const struct lab_options *options)
+{
+	char *text = lab_format("%s", options->full ? " --full" : "");
+
+	for (size_t i = 0; i < options->figure_count; i++) {
+		char *longer = lab_format("%s --set '%s=%s'", text, options->figures[i].key, options->figures[i].value);
+
+		free(text);
+		text = longer;
+	}
+	return text;
+}
+
 static struct lab_experiment *new_experiment(const struct lab_script *script,
 					     const struct lab_options *options)
 {
@@ -354,6 +391,7 @@ static struct lab_experiment *new_experiment(const struct lab_script *script,
 	e->source = copy_or_null(script->citation);
 	e->machine = copy_or_null(common_machine(script, options));
 	e->bare = script->bare;
+	e->arguments = arguments_text(options);
 	e->question = copy_or_null(script->question);
 	e->variant_count = count_chosen(script, options);
 	e->variants = lab_new(e->variant_count * sizeof(*e->variants));

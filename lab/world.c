@@ -184,6 +184,7 @@ static struct quire_port make_port(struct lab_world *world, const struct sim_mac
 		.kernel_base = sim_kernel_base(world->sim),
 		.kernel_text = sim_kernel_base(world->sim),
 		.kernel_text_bytes = machine->kernel_text_bytes,
+		.devices_see_data = machine->dma_coherent,
 		.memory = &world->memory,
 		.memory_ranges = 1,
 		.alias_window = sim_alias_window(world->sim),

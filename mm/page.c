@@ -24,9 +24,9 @@
 enum {
 	BATCH_PAGES = 16, /* moved between a CPU's list and the buddy lists at once */
 	CPU_PAGES_MAX = 2 * BATCH_PAGES,
-	TRIES_MAX = 4,         /* allocations after the CPUs' lists were collected */
+	TRIES_MAX = 4,          /* allocations after the CPUs' lists were collected */
 	COLOUR_SEARCH_MAX = 16, /* blocks of each order looked at for a page of a colour */
-	TAIL_ORDER_SHIFT = 24, /* in flags of tails: the order, so that one load tells the head */
+	TAIL_ORDER_SHIFT = 24,  /* in flags of tails: the order, so that one load tells the head */
 };
 
 /* --- Descriptors ----------------------------------------------------------------------------- */
@@ -184,7 +184,8 @@ static struct quire_page *buddy_take_coloured(struct quire *q, uint32_t mask, ui
 	for (unsigned order = 0; order < QUIRE_ORDERS; order++) {
 		struct quire_list *l = q->free[order].next;
 
-		for (unsigned n = 0; n < COLOUR_SEARCH_MAX && l != &q->free[order]; n++, l = l->next) {
+		for (unsigned n = 0; n < COLOUR_SEARCH_MAX && l != &q->free[order];
+		     n++, l = l->next) {
 			struct quire_page *block = quire_container(l, struct quire_page, link);
 			struct quire_page *page = coloured_in(block, mask, want);
 
@@ -331,7 +332,8 @@ static void tell_owner(struct quire *q, const struct quire_page *page, unsigned 
 	const struct quire_port *port = &q->machine.port;
 
 	if (port->page_owner)
-		port->page_owner(port->context, quire_page_pa(page), (uint64_t)QUIRE_PAGE_BYTES << order, taken);
+		port->page_owner(port->context, quire_page_pa(page),
+				 (uint64_t)QUIRE_PAGE_BYTES << order, taken);
 }
 
 static struct quire_page *take_any(struct quire *q, unsigned order)

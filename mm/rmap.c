@@ -85,7 +85,7 @@ void quire_rmap_remove(struct quire *q, struct quire_page *page, struct quire_sp
 		*link = rmap->next;
 	}
 	quire_atomic_add(&page->maps, (uint32_t)-1);
-	quire_coherence_entry_goes(q, page);
+	quire_coherence_entry_goes(q, page, va);
 	quire_rmap_unlock(q, page);
 	if (rmap)
 		quire_delete(q, rmap, sizeof(*rmap));

@@ -1,8 +1,8 @@
 """What scripts/fit and scripts/sensitivity share: the fits, the figures of machine files, runs, and the secant.
 
 A fit changes one parameter (or several that are tied to one value) until one figure of one variant of one experiment
-equals its published value. Figures are monotonous and close to linear in each parameter, so a secant finds it in a few
-runs; a regula falsi would need bounds.
+equals its published value. Figures are monotonous and mostly close to linear in each parameter, so a secant finds it in
+a few runs. A threshold is a hyperbola of its parameter: no step goes beyond four times a value or below a quarter.
 """
 import collections
 import configparser
@@ -33,7 +33,7 @@ FITS = [
 
 
 class Refused(Exception):
-    """A run that quire refused, with its message."""
+    """A run that quire refused, or that could not be started; with the reason."""
 
 
 def figures(machine):
@@ -68,7 +68,10 @@ def run(quire, script, settings):
     command = [quire, "run", script, "--jobs", "1", "--json", "-"]
     for key, value in settings.items():
         command += ["--set", "%s=%s" % (key, value)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    except OSError as error:
+        raise Refused(str(error)) from error
     # 1: an expectation that the changed machine does not meet; the figures are good.
     if done.returncode not in (0, 1):
         raise Refused("%s: exit status %d: %s" % (
@@ -86,15 +89,16 @@ def tied(fit, value):
 
 
 def secant(model, start, wanted):
-    """The x, and model(x), where model(x) is `wanted`, or as near as the secant came in a few steps."""
+    """The x, and model(x), where model(x) is `wanted`, or as near as the secant came in twelve steps."""
     x0, y0 = start, model(start)
     if abs(y0 - wanted) <= TOLERANCE * abs(wanted):
         return x0, y0
     x1 = start * 1.5 + 1
     y1 = model(x1)
-    for _ in range(6):
-        if y1 == y0 or abs(y1 - wanted) <= TOLERANCE * abs(wanted):
+    for _ in range(12):
+        if y1 == y0 or abs(y1 - wanted) <= TOLERANCE * abs(wanted) or x1 < start / 1000:
             break
-        x0, x1, y0 = x1, max(0.0, x1 + (wanted - y1) * (x1 - x0) / (y1 - y0)), y1
+        x = x1 + (wanted - y1) * (x1 - x0) / (y1 - y0)
+        x0, x1, y0 = x1, min(max(x, x1 / 4), x1 * 4), y1
         y1 = model(x1)
     return x1, y1

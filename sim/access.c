@@ -372,6 +372,8 @@ int sim_load(struct sim *sim, uintptr_t va, unsigned bytes, uint64_t *value)
 	*value = 0;
 	if (error)
 		return error;
+	if (sim->pending)
+		sim_pending_access(sim, va, pa, bytes);
 	if (uncached) {
 		sim_drain(sim);
 		*value = sim_uncached_load(sim, pa, bytes);
@@ -390,6 +392,8 @@ int sim_store(struct sim *sim, uintptr_t va, unsigned bytes, uint64_t value)
 
 	if (error)
 		return error;
+	if (sim->pending)
+		sim_pending_access(sim, va, pa, bytes);
 	if (sim->cpu->depth && sim_is_linear(sim, va))
 		sim_operation_store(sim, pa);
 	sim_witness_write(sim, party_of(sim, va), pa, &value, bytes);
@@ -645,6 +649,8 @@ static void uncached_piece(struct sim *sim, const struct piece *piece, uint8_t *
 static void read_piece(struct sim *sim, const struct piece *piece, uint8_t *to)
 {
 	sim_drain(sim);
+	if (sim->pending)
+		sim_pending_access(sim, piece->va, piece->pa, piece->bytes);
 	if (piece->uncached)
 		uncached_piece(sim, piece, to, NULL);
 	else
@@ -655,6 +661,8 @@ static void read_piece(struct sim *sim, const struct piece *piece, uint8_t *to)
 static void write_piece(struct sim *sim, const struct piece *piece, const uint8_t *from)
 {
 	sim_drain(sim);
+	if (sim->pending)
+		sim_pending_access(sim, piece->va, piece->pa, piece->bytes);
 	sim_witness_write(sim, party_of(sim, piece->va), piece->pa, from, (unsigned)piece->bytes);
 	if (piece->uncached)
 		uncached_piece(sim, piece, NULL, from);

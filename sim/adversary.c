@@ -24,8 +24,8 @@ void sim_cache_shape(const struct sim *sim, enum sim_which which, unsigned *sets
 	*ways = cache->present ? cache->ways : 0;
 }
 
-bool sim_line_at(const struct sim *sim, unsigned cpu, enum sim_which which, unsigned set, unsigned way,
-		 struct sim_line *line)
+bool sim_line_at(const struct sim *sim, unsigned cpu, enum sim_which which, unsigned set,
+		 unsigned way, struct sim_line *line)
 {
 	const struct cache *cache = cache_of(sim, cpu, which);
 	uint32_t tag = *cache_tag(cache, set, way);
@@ -46,7 +46,7 @@ struct unchanged {
 
 static struct unchanged begin_move(struct sim *sim, unsigned cpu)
 {
-	struct unchanged before = { .current = sim->current, .counts = sim->counts };
+	struct unchanged before = {.current = sim->current, .counts = sim->counts};
 
 	sim_switch(sim, cpu);
 	before.ticks = sim->cpu->ticks;
@@ -66,14 +66,15 @@ static void l2_to_memory(struct sim *sim, uint32_t set, unsigned way)
 	const struct cache *l2 = &sim->l2;
 
 	if (*cache_tag(l2, set, way) & CACHE_DIRTY)
-		memcpy(sim->memory.bytes + cache_line_pa(l2, set, way), cache_line(l2, set, way), l2->line_bytes);
+		memcpy(sim->memory.bytes + cache_line_pa(l2, set, way), cache_line(l2, set, way),
+		       l2->line_bytes);
 }
 
 bool sim_evict(struct sim *sim, unsigned cpu, enum sim_which which, unsigned set, unsigned way)
 {
-	struct cache *cache = which == SIM_WHICH_L2  ? &sim->l2 :
-			      which == SIM_WHICH_L1D ? &sim->cpus[cpu].l1d :
-						       &sim->cpus[cpu].l1i;
+	struct cache *cache = which == SIM_WHICH_L2    ? &sim->l2
+			      : which == SIM_WHICH_L1D ? &sim->cpus[cpu].l1d
+						       : &sim->cpus[cpu].l1i;
 
 	if (*cache_tag(cache, set, way) == CACHE_ABSENT)
 		return false;
@@ -140,7 +141,8 @@ bool sim_speculate(struct sim *sim, unsigned cpu, enum sim_which which, uintptr_
 	struct unchanged before = begin_move(sim, cpu);
 	const struct cache *cache = cache_of(sim, cpu, which);
 	quire_pa_t pa;
-	bool fills = resolve(sim, va, which == SIM_WHICH_L1I, &pa) && cache_find(cache, va, pa).way < 0;
+	bool fills =
+		resolve(sim, va, which == SIM_WHICH_L1I, &pa) && cache_find(cache, va, pa).way < 0;
 	uint8_t byte;
 
 	if (fills && which == SIM_WHICH_L1I)
@@ -163,7 +165,8 @@ bool sim_may_speculate(struct sim *sim, unsigned cpu, enum sim_which which, uint
 {
 	struct unchanged before = begin_move(sim, cpu);
 	quire_pa_t pa;
-	bool may = resolve(sim, va, which == SIM_WHICH_L1I, &pa) && cache_find(cache_of(sim, cpu, which), va, pa).way < 0;
+	bool may = resolve(sim, va, which == SIM_WHICH_L1I, &pa) &&
+		   cache_find(cache_of(sim, cpu, which), va, pa).way < 0;
 
 	end_move(sim, &before);
 	return may;

@@ -1,6 +1,7 @@
 /*
- * The adversary: what hardware may do at any time without being asked. It evicts lines and fills them
- * speculatively. No experiment uses it; a search for counterexamples makes each such move a step of its own.
+ * The adversary: what hardware may do at any time without being asked. It evicts lines, fills them
+ * speculatively, and completes maintenance before a barrier makes it. No experiment uses it; a search for
+ * counterexamples makes each such move a step of its own.
  *
  * A move costs no time, is not counted, and is not shown to the witness: nobody has read anything.
  */
@@ -25,8 +26,8 @@ struct sim_line {
 /* Sets and ways of a cache; 0 sets: the machine has none. */
 void sim_cache_shape(const struct sim *sim, enum sim_which which, unsigned *sets, unsigned *ways);
 /* False: the way is empty. */
-bool sim_line_at(const struct sim *sim, unsigned cpu, enum sim_which which, unsigned set, unsigned way,
-		 struct sim_line *line);
+bool sim_line_at(const struct sim *sim, unsigned cpu, enum sim_which which, unsigned set,
+		 unsigned way, struct sim_line *line);
 
 /* The way is emptied, a dirty line goes to the level below. False: it was empty. */
 bool sim_evict(struct sim *sim, unsigned cpu, enum sim_which which, unsigned set, unsigned way);
@@ -49,5 +50,14 @@ bool sim_tlb_holds(struct sim *sim, unsigned cpu, uintptr_t va);
 
 /* First address of the n-th page that the CPU's TLB lets it speculate through; false: there are no more. */
 bool sim_speculation_page(struct sim *sim, unsigned cpu, unsigned n, uintptr_t *va);
+
+/*
+ * Maintenance that was issued and has not taken effect (options.asynchronous), in the order of issue, all CPUs.
+ * sim_complete: the nth takes effect now, and before it those of the same CPU on the same line. The numbers of
+ * later ones change. False: there is no nth.
+ */
+unsigned sim_pending_count(const struct sim *sim);
+unsigned sim_pending_cpu(const struct sim *sim, unsigned n);
+bool sim_complete(struct sim *sim, unsigned n);
 
 #endif

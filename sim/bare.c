@@ -61,5 +61,6 @@ int sim_bare_fill(struct sim *sim, uintptr_t va)
 void sim_bare_barrier(struct sim *sim)
 {
 	sim_drain(sim);
+	sim_pending_barrier(sim, false);
 	sim_book(sim, SIM_OP_BARRIER, sim->machine.cost.barrier, false);
 }

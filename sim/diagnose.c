@@ -182,6 +182,20 @@ static const struct sim_drop *find_drop(const struct sim *sim, quire_pa_t pa)
 	return NULL;
 }
 
+static enum sim_kind kind_of(enum sim_party observer)
+{
+	switch (observer) {
+	case SIM_PARTY_FETCH:
+		return SIM_KIND_STALE_INSN;
+	case SIM_PARTY_WALKER:
+		return SIM_KIND_STALE_TABLE;
+	case SIM_PARTY_DEVICE:
+		return SIM_KIND_STALE_DEVICE;
+	default:
+		return SIM_KIND_STALE_DATA;
+	}
+}
+
 /* Nothing is right. */
 static void diagnose_lost(struct survey *survey)
 {
@@ -196,6 +210,21 @@ static void diagnose_lost(struct survey *survey)
 	violation->cause = SIM_CAUSE_DROPPED;
 	violation->site = drop->site;
 	violation->site_label = drop->label;
+}
+
+/* Maintenance that would have helped was issued, but nothing has completed it. */
+static void diagnose_pending(struct survey *survey)
+{
+	struct sim_violation *violation = survey->violation;
+	const struct sim_maintenance *op =
+		sim_pending_on_line(survey->sim, violation->pa, violation->observer == SIM_PARTY_FETCH);
+
+	if (!op || !survey->right_any || violation->cause == SIM_CAUSE_STORE_BUFFER)
+		return;
+	violation->kind = kind_of(violation->observer);
+	violation->cause = SIM_CAUSE_NO_BARRIER;
+	violation->site = op->site;
+	violation->site_label = op->label;
 }
 
 static bool reads_data(enum sim_party observer)
@@ -252,20 +281,6 @@ static void mark_guilty(const struct survey *survey)
 		}
 }
 
-static enum sim_kind kind_of(enum sim_party observer)
-{
-	switch (observer) {
-	case SIM_PARTY_FETCH:
-		return SIM_KIND_STALE_INSN;
-	case SIM_PARTY_WALKER:
-		return SIM_KIND_STALE_TABLE;
-	case SIM_PARTY_DEVICE:
-		return SIM_KIND_STALE_DEVICE;
-	default:
-		return SIM_KIND_STALE_DATA;
-	}
-}
-
 void sim_diagnose(const struct sim *sim, struct sim_violation *violation)
 {
 	struct survey survey = { .sim = sim, .violation = violation };
@@ -289,6 +304,7 @@ void sim_diagnose(const struct sim *sim, struct sim_violation *violation)
 	} else {
 		violation->cause = cause_of(&survey);
 	}
+	diagnose_pending(&survey);
 	mark_guilty(&survey);
 	if (sim->witness.history)
 		sim_history_search(sim, violation);

@@ -6,9 +6,20 @@
 #include "sim/internal.h"
 #include "sim/tlb.h"
 
-#define STALE_MAX 64u /* different stale contents that get numbers of their own; later ones are hashed */
+#define STALE_MAX \
+	64u /* different stale contents that get numbers of their own; later ones are hashed */
 
-enum part { PART_MEMORY = 1, PART_REFERENCE, PART_L2, PART_L1D, PART_L1I, PART_TLB, PART_STORES, PART_OWNERS };
+enum part {
+	PART_MEMORY = 1,
+	PART_REFERENCE,
+	PART_L2,
+	PART_L1D,
+	PART_L1I,
+	PART_TLB,
+	PART_STORES,
+	PART_OWNERS,
+	PART_PENDING
+};
 
 /* Stale contents met so far. */
 struct stale {
@@ -53,16 +64,18 @@ static uint64_t stale_number(struct digesting *d, uint32_t name, unsigned line, 
 	}
 	if (d->stales == STALE_MAX)
 		return hash | 1u << 31;
-	d->stale[d->stales++] = (struct stale){ name, line, number, hash };
+	d->stale[d->stales++] = (struct stale){name, line, number, hash};
 	return number;
 }
 
 /* 0: as the reference says. */
-static uint64_t content_of(struct digesting *d, uint64_t frame, unsigned line, const uint8_t *bytes, size_t count)
+static uint64_t content_of(struct digesting *d, uint64_t frame, unsigned line, const uint8_t *bytes,
+			   size_t count)
 {
 	const struct sim_digest *digest = d->digest;
 	const struct sim_digest_frame *named = &digest->frames[frame];
-	const uint8_t *right = d->sim->witness.reference.bytes + (frame << QUIRE_PAGE_SHIFT) + line * count;
+	const uint8_t *right =
+		d->sim->witness.reference.bytes + (frame << QUIRE_PAGE_SHIFT) + line * count;
 
 	if (memcmp(bytes, right, count) == 0)
 		return 0;
@@ -95,7 +108,8 @@ static void add_memory(struct digesting *d, uint64_t frame)
 			add(d, PART_MEMORY, where, content);
 		if (named->table)
 			add(d, PART_REFERENCE, where,
-			    d->digest->table_line(d->digest->context, frame, line, right + line * bytes));
+			    d->digest->table_line(d->digest->context, frame, line,
+						  right + line * bytes));
 	}
 }
 
@@ -126,13 +140,15 @@ static void add_cache(struct digesting *d, const struct cache *cache, enum part 
 				continue;
 			if (named->free && cache->sets == a_page && !(tag & CACHE_DIRTY))
 				continue;
-			what = named->free ? 0 :
-					     content_of(d, pa >> QUIRE_PAGE_SHIFT, line, cache_line(cache, set, way),
-							cache->line_bytes);
+			what = named->free
+				       ? 0
+				       : content_of(d, pa >> QUIRE_PAGE_SHIFT, line,
+						    cache_line(cache, set, way), cache->line_bytes);
 			/* A right and clean line of a table is where any load may bring it again. */
 			if (named->table && !what && !(tag & CACHE_DIRTY))
 				continue;
-			where = (uint64_t)named->name << 32 | cpu << 24 | (set / a_page) << 8 | line;
+			where = (uint64_t)named->name << 32 | cpu << 24 | (set / a_page) << 8 |
+				line;
 			if (cache->virtual_tag)
 				where = sim_mix(where, tag & CACHE_NUMBER);
 			add(d, part, where, what << 1 | tag >> 31);
@@ -161,7 +177,8 @@ static void add_tlb(struct digesting *d, const struct sim_cpu *cpu, unsigned ord
 				continue;
 		}
 		name = entry->frame < frames ? d->digest->frames[entry->frame].name : 0;
-		add(d, PART_TLB, entry->page << 8 | space << 4 | order, (uint64_t)name << 16 | entry->bits);
+		add(d, PART_TLB, entry->page << 8 | space << 4 | order,
+		    (uint64_t)name << 16 | entry->bits);
 	}
 }
 
@@ -177,7 +194,40 @@ static void add_owners(struct digesting *d)
 		if (!named->name || named->free)
 			continue;
 		for (unsigned n = 0; n < foreign->count; n++)
-			add(d, PART_OWNERS, named->name, (uint64_t)foreign->from[n] << 16 | foreign->to[n]);
+			add(d, PART_OWNERS, named->name,
+			    (uint64_t)foreign->from[n] << 16 | foreign->to[n]);
+	}
+}
+
+/* --- Maintenance that waits ------------------------------------------------------------------------- */
+
+/* In the order of issue; operations on frames that have no name are left out. */
+static void add_pending(struct digesting *d)
+{
+	const struct sim_pending *pending = d->sim->pending;
+	uint64_t frames = d->sim->machine.memory_bytes >> QUIRE_PAGE_SHIFT, place = 0;
+
+	for (unsigned i = 0; pending && i < pending->count; i++) {
+		const struct sim_maintenance *op = &pending->ops[i];
+		bool by_line = op->target == SIM_TARGET_DATA || op->target == SIM_TARGET_INSN ||
+			       op->target == SIM_TARGET_OUTER;
+		uint64_t what = (uint64_t)op->target << 16 | op->action << 8 | op->point << 4 |
+				op->all_cpus;
+		uint64_t where = sim_mix((uint64_t)op->set << 32 | op->way, op->va);
+		unsigned cpu = 0;
+
+		while (cpu + 1 < d->sim->machine.cpus && d->digest->cpus[cpu] != op->cpu)
+			cpu++;
+		if (by_line) {
+			uint32_t name = op->pa >> QUIRE_PAGE_SHIFT < frames
+						? d->digest->frames[op->pa >> QUIRE_PAGE_SHIFT].name
+						: 0;
+
+			if (!name)
+				continue;
+			where = sim_mix((uint64_t)name << 32 | (op->pa & QUIRE_PAGE_MASK), op->va);
+		}
+		add(d, PART_PENDING, sim_mix(place++, cpu), sim_mix(what, where));
 	}
 }
 
@@ -192,12 +242,13 @@ bool sim_data_shows(const struct sim_machine *machine)
 	if (machine->cpus > 1 && !machine->data_coherent)
 		return true;
 	return machine->walker != SIM_LEVEL_L1 ||
-	       (l1d->index != SIM_PIPT && l1d->bytes / l1d->ways > QUIRE_PAGE_BYTES) || l1d->index == SIM_VIVT;
+	       (l1d->index != SIM_PIPT && l1d->bytes / l1d->ways > QUIRE_PAGE_BYTES) ||
+	       l1d->index == SIM_VIVT;
 }
 
 uint64_t sim_digest(const struct sim *sim, const struct sim_digest *digest)
 {
-	struct digesting d = { .sim = sim, .digest = digest, .stales = 0, .sum = 0 };
+	struct digesting d = {.sim = sim, .digest = digest, .stales = 0, .sum = 0};
 	bool data = sim_data_shows(&sim->machine);
 	uint64_t frames = sim->machine.memory_bytes >> QUIRE_PAGE_SHIFT;
 
@@ -206,6 +257,7 @@ uint64_t sim_digest(const struct sim *sim, const struct sim_digest *digest)
 		    (data || digest->frames[frame].table))
 			add_memory(&d, frame);
 	add_owners(&d);
+	add_pending(&d);
 	if (data)
 		add_cache(&d, &sim->l2, PART_L2, 0);
 	for (unsigned n = 0; n < sim->machine.cpus; n++) {
@@ -217,14 +269,15 @@ uint64_t sim_digest(const struct sim *sim, const struct sim_digest *digest)
 			add_cache(&d, &cpu->l1i, PART_L1I, n);
 		add_tlb(&d, cpu, n);
 		if (cpu->stores)
-			add(&d, PART_STORES, n, sim_store_buffer_digest(cpu->stores, digest->frames));
+			add(&d, PART_STORES, n,
+			    sim_store_buffer_digest(cpu->stores, digest->frames));
 	}
 	return d.sum;
 }
 
 uint64_t sim_digest_cpu(const struct sim *sim, const struct sim_digest *digest, unsigned cpu)
 {
-	struct digesting d = { .sim = sim, .digest = digest, .stales = 0, .sum = 0 };
+	struct digesting d = {.sim = sim, .digest = digest, .stales = 0, .sum = 0};
 
 	if (sim_data_shows(&sim->machine))
 		add_cache(&d, &sim->cpus[cpu].l1d, PART_L1D, 0);

@@ -21,16 +21,16 @@
 enum { SIM_DIGEST_LINES_MAX = 256 };
 
 struct sim_digest_frame {
-	uint32_t name;   /* 0: the frame is not looked at */
-	bool table;      /* its lines are compared by `table_line` */
-	bool free;       /* what memory holds does not matter, nor do clean lines where the cache has one colour */
-	uint32_t lines;  /* bit n: line n of the page is looked at; n < 32 */
+	uint32_t name; /* 0: the frame is not looked at */
+	bool table;    /* its lines are compared by `table_line` */
+	bool free; /* what memory holds does not matter, nor do clean lines where the cache has one colour */
+	uint32_t lines; /* bit n: line n of the page is looked at; n < 32 */
 };
 
 struct sim_digest {
 	void *context;
 	const struct sim_digest_frame *frames; /* by frame number, for all of memory */
-	const unsigned *cpus;                  /* numbers of the CPUs in the order in which they are taken */
+	const unsigned *cpus; /* numbers of the CPUs in the order in which they are taken */
 	/* What a table's line says, whatever frames it names. */
 	uint64_t (*table_line)(void *context, uint64_t frame, unsigned line, const uint8_t *bytes);
 	/* A name of the space with this number; 0: it has ended, and its entries match nothing. */
@@ -40,7 +40,8 @@ struct sim_digest {
 /* Mixes a word into a hash. */
 static inline uint64_t sim_mix(uint64_t hash, uint64_t word)
 {
-	unsigned __int128 product = (unsigned __int128)(hash ^ 0x9e3779b97f4a7c15u) * (word ^ 0xd6e8feb86659fd93u);
+	unsigned __int128 product =
+		(unsigned __int128)(hash ^ 0x9e3779b97f4a7c15u) * (word ^ 0xd6e8feb86659fd93u);
 
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }

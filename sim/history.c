@@ -20,6 +20,7 @@ struct place {
 	uint32_t next;   /* the version to replace next */
 	uint32_t count;
 	uint32_t tenure; /* now */
+	bool kept;       /* the content of now is the youngest version already */
 	struct version versions[VERSIONS];
 };
 
@@ -79,8 +80,10 @@ void sim_history_write(struct sim *sim, quire_pa_t pa, unsigned bytes, uint32_t 
 		uint32_t n = take_place(history, line);
 		struct place *place = &history->places[n];
 
-		if (before == word && place->count)
+		if (place->kept || (before == word && place->count)) {
+			place->kept = false;
 			continue;
+		}
 		place->versions[place->next] = (struct version){before, place->tenure};
 		memcpy(content(history, n, place->next), sim->witness.reference.bytes + (line << shift),
 		       history->line_bytes);
@@ -106,6 +109,7 @@ void sim_history_given(struct sim *sim, quire_pa_t pa, uint64_t bytes)
 		place->next = (place->next + 1) % VERSIONS;
 		place->count += place->count < VERSIONS;
 		place->tenure++;
+		place->kept = true;
 	}
 }
 

@@ -141,7 +141,7 @@ void armv7_bpiallis(struct quire_hw *hw)
 
 void armv7_dsb(struct quire_hw *hw)
 {
-	sim_barrier(hw, sim_of(hw)->machine.cost.barrier);
+	sim_completing_barrier(hw, sim_of(hw)->machine.cost.barrier);
 }
 
 void armv7_isb(struct quire_hw *hw)
@@ -447,6 +447,7 @@ void armv7_device_store(struct quire_hw *hw, quire_pa_t pa, uint32_t value)
 	switch (pa - base) {
 	case PL310_SYNC:
 		sim_book(sim, SIM_OP_OUTER, sim->machine.cost.outer_sync, false);
+		sim_pending_barrier(sim, true);
 		return;
 	case PL310_INVALIDATE_PA:
 		sim_maintain_outer(sim, value, SIM_INVALIDATE);

@@ -55,7 +55,7 @@ static inline uint64_t sim_cycles(struct quire_hw *hw)
 	return sim_of(hw)->cpu->ticks / SIM_TICKS_A_CYCLE;
 }
 
-/* A barrier empties the store buffer; charged and booked. */
+/* A barrier empties the store buffer; charged and booked. It completes no maintenance by itself. */
 static inline void sim_barrier(struct quire_hw *hw, uint64_t ticks)
 {
 	struct sim *sim = sim_of(hw);
@@ -64,6 +64,14 @@ static inline void sim_barrier(struct quire_hw *hw, uint64_t ticks)
 		return;
 	sim_drain(sim);
 	sim_book(sim, SIM_OP_BARRIER, ticks, false);
+}
+
+/* A barrier that waits for maintenance too. */
+static inline void sim_completing_barrier(struct quire_hw *hw, uint64_t ticks)
+{
+	sim_barrier(hw, ticks);
+	if (!sim_of(hw)->reference_fill.is)
+		sim_pending_barrier(sim_of(hw), false);
 }
 
 /* Smallest n with 2^n >= value. */

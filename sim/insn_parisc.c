@@ -109,12 +109,12 @@ void parisc_fice(struct quire_hw *hw, uintptr_t offset)
 
 void parisc_sync(struct quire_hw *hw)
 {
-	sim_barrier(hw, sim_of(hw)->machine.cost.barrier);
+	sim_completing_barrier(hw, sim_of(hw)->machine.cost.barrier);
 }
 
 void parisc_syncdma(struct quire_hw *hw)
 {
-	sim_barrier(hw, sim_of(hw)->machine.cost.barrier);
+	sim_completing_barrier(hw, sim_of(hw)->machine.cost.barrier);
 }
 
 /* --- TLB ---------------------------------------------------------------------------------- */

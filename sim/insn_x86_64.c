@@ -26,6 +26,7 @@ bool x86_cmpxchg(struct quire_hw *hw, uintptr_t va, uint64_t old, uint64_t value
 	bool same;
 
 	sim_drain(sim);
+	sim_pending_barrier(sim, false);
 	same = sim_kernel_load(hw, "lock cmpxchg", va, 8) == old;
 	sim_charge(sim, sim->machine.cost.locked);
 	if (same)
@@ -57,6 +58,7 @@ void x86_set_cr3(struct quire_hw *hw, uint64_t value)
 	};
 
 	sim_drain(sim_of(hw));
+	sim_pending_barrier(sim_of(hw), false);
 	sim_of(hw)->cpu->registers.cr3 = value;
 	sim_tlb_operation(sim_of(hw), &match, false, SIM_OP_TLB_ALL);
 }
@@ -90,11 +92,12 @@ void x86_wbinvd(struct quire_hw *hw)
 			for (unsigned way = 0; way < sim->l2.ways; way++)
 				sim_maintain_l2_set(sim, set, way, SIM_FLUSH);
 	sim_maintain_insn_all(sim, false);
+	sim_pending_barrier(sim, false);
 }
 
 void x86_mfence(struct quire_hw *hw)
 {
-	sim_barrier(hw, sim_of(hw)->machine.cost.barrier);
+	sim_completing_barrier(hw, sim_of(hw)->machine.cost.barrier);
 }
 
 uint64_t x86_rdtsc(struct quire_hw *hw)

@@ -145,6 +145,7 @@ struct sim {
 	const char *complaint;   /* sim_complaint */
 	struct sim_bare bare;
 	struct sim_options options;
+	struct sim_pending *pending; /* NULL: maintenance acts at once */
 	struct sim_owners owners;
 	struct sim_changes changes;
 	struct sim_reference_fill reference_fill;
@@ -337,6 +338,53 @@ enum sim_found sim_maintain_insn_all(struct sim *sim, bool all_cpus);
 enum sim_found sim_maintain_outer(struct sim *sim, quire_pa_t pa, enum sim_action action);
 /* Outer cache by set and way, as its background operations on ways go: memory_write for dirty lines only. Not booked. */
 enum sim_found sim_maintain_outer_set(struct sim *sim, uint32_t set, unsigned way, enum sim_action action);
+
+/* --- Operations that wait: pending.c ------------------------------------------------------------------------- */
+
+enum sim_target {
+	SIM_TARGET_DATA, /* L1 D, and L2 where point says so, by address */
+	SIM_TARGET_DATA_SET,
+	SIM_TARGET_L2_SET,
+	SIM_TARGET_INSN,
+	SIM_TARGET_INSN_SET,
+	SIM_TARGET_INSN_ALL,
+	SIM_TARGET_OUTER,
+	SIM_TARGET_TLB,
+};
+
+/* One operation of maintenance, issued by a CPU. */
+struct sim_maintenance {
+	uint8_t target; /* enum sim_target */
+	uint8_t action; /* enum sim_action */
+	uint8_t point;  /* enum sim_point */
+	bool all_cpus;
+	uint8_t cpu;    /* that issued it */
+	uint8_t match;  /* TLB: SIM_PENDING_ bits */
+	uint16_t sides; /* TLB: SIM_TLB_ sides */
+	uint32_t set, way;
+	uintptr_t va;   /* TLB: its page number */
+	uint64_t pa;    /* TLB: the number of the address space */
+	uint32_t label;
+	enum quire_site site;
+};
+
+#define SIM_PENDING_MAX 192u
+
+struct sim_pending {
+	unsigned count;
+	struct sim_maintenance ops[SIM_PENDING_MAX]; /* in the order of issue */
+};
+
+/* Acts now, for op->cpu; charges nothing. Not for the TLB. */
+void sim_maintenance_carry_out(struct sim *sim, const struct sim_maintenance *op);
+/* sim->pending is there. Takes the site and label of now. */
+void sim_pending_add(struct sim *sim, const struct sim_maintenance *op);
+/* A barrier of the current CPU, or `outer` the sync of the outer cache: what it waits for is complete. */
+void sim_pending_barrier(struct sim *sim, bool outer);
+/* The current CPU accesses [pa, pa + bytes) at va: its operations on these very lines come first. */
+void sim_pending_access(struct sim *sim, uintptr_t va, quire_pa_t pa, size_t bytes);
+/* An operation that waits and would clean or drop the line of pa, at whatever index; with `insn` the I side's too. */
+const struct sim_maintenance *sim_pending_on_line(const struct sim *sim, quire_pa_t pa, bool insn);
 
 /* Charges the current CPU and books one instruction: barriers, TLB operations, outer sync. */
 void sim_book(struct sim *sim, enum sim_op op, uint64_t ticks, bool idle);

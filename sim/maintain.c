@@ -3,6 +3,9 @@
  *
  * Invalidating drops a dirty line: its bytes are lost, which the witness sees at the next read. What each
  * operation costs and how it is booked: internal.h.
+ *
+ * An operation is a record (struct sim_maintenance) that is carried out, at once or, where maintenance is
+ * asynchronous, later (pending.c). It is paid for when it is issued, by what it finds then.
  */
 #include "sim/levels.h"
 
@@ -43,15 +46,15 @@ static enum sim_found found_way(const struct cache *cache, uint32_t set, unsigne
 	return tag & CACHE_DIRTY ? SIM_FOUND_DIRTY : SIM_FOUND_CLEAN;
 }
 
-/* One way of an L1 D. */
+/* One way of an L1 D. No action: it is only looked at. */
 static enum sim_found maintain_l1_way(struct sim *sim, struct work *work, struct cache *l1, uint32_t set, unsigned way,
-				      enum sim_action action)
+				      unsigned action)
 {
 	enum sim_found found = found_way(l1, set, way);
 
 	if (found == SIM_FOUND_DIRTY && (action & SIM_CLEAN))
 		sim_clean_way(work, l1, set, way);
-	else if (found == SIM_FOUND_DIRTY)
+	else if (found == SIM_FOUND_DIRTY && action)
 		sim_witness_dropped(sim, l1, set, way);
 	if (action & SIM_INVALIDATE)
 		cache_drop(l1, set, way);
@@ -59,8 +62,7 @@ static enum sim_found maintain_l1_way(struct sim *sim, struct work *work, struct
 }
 
 /* One way of L2: clean goes to memory. */
-static enum sim_found maintain_l2_way(struct sim *sim, struct work *work, uint32_t set, unsigned way,
-				      enum sim_action action)
+static enum sim_found maintain_l2_way(struct sim *sim, struct work *work, uint32_t set, unsigned way, unsigned action)
 {
 	struct cache *l2 = work->l2;
 	enum sim_found found = found_way(l2, set, way);
@@ -69,7 +71,7 @@ static enum sim_found maintain_l2_way(struct sim *sim, struct work *work, uint32
 		memcpy(work->memory + cache_line_pa(l2, set, way), cache_line(l2, set, way), l2->line_bytes);
 		*cache_tag(l2, set, way) &= CACHE_NUMBER;
 		work->memory_writes++;
-	} else if (found == SIM_FOUND_DIRTY) {
+	} else if (found == SIM_FOUND_DIRTY && action) {
 		sim_witness_dropped(sim, l2, set, way);
 	}
 	if (action & SIM_INVALIDATE)
@@ -77,7 +79,7 @@ static enum sim_found maintain_l2_way(struct sim *sim, struct work *work, uint32
 	return found;
 }
 
-static enum sim_found maintain_l2_line(struct sim *sim, struct work *work, quire_pa_t pa, enum sim_action action)
+static enum sim_found maintain_l2_line(struct sim *sim, struct work *work, quire_pa_t pa, unsigned action)
 {
 	struct cache_place place;
 
@@ -95,63 +97,32 @@ static uint64_t broadcast_ticks(const struct sim *sim, bool all_cpus)
 	return all_cpus && sim->machine.cpus > 1 ? sim->machine.cost.broadcast : 0;
 }
 
-static bool is_reached(const struct sim *sim, unsigned cpu, bool all_cpus)
+static bool is_reached(const struct sim_maintenance *op, unsigned cpu)
 {
-	return all_cpus || cpu == sim->current;
+	return op->all_cpus || cpu == op->cpu;
 }
 
-enum sim_found sim_maintain_data(struct sim *sim, uintptr_t va, quire_pa_t pa, enum sim_action action,
-				 enum sim_point point, bool all_cpus, enum sim_op book)
+static enum sim_found maintain_data(struct sim *sim, struct work *work, const struct sim_maintenance *op,
+				    unsigned action)
 {
-	const struct sim_costs *cost = &sim->machine.cost;
-	uint64_t ticks = cost->data_op + broadcast_ticks(sim, all_cpus);
 	enum sim_found found = SIM_FOUND_NONE;
-	struct work work = work_begin(sim);
 
-	sim_drain(sim);
 	for (unsigned cpu = 0; cpu < sim->machine.cpus; cpu++) {
 		struct cache *l1 = &sim->cpus[cpu].l1d;
 		struct cache_place place;
 
-		if (!is_reached(sim, cpu, all_cpus) || l1->valid == 0)
+		if (!is_reached(op, cpu) || l1->valid == 0)
 			continue;
-		place = cache_find(l1, va, pa);
+		place = cache_find(l1, op->va, op->pa);
 		if (place.way >= 0)
-			found = more(found, maintain_l1_way(sim, &work, l1, place.set, (unsigned)place.way, action));
+			found = more(found, maintain_l1_way(sim, work, l1, place.set, (unsigned)place.way, action));
 	}
-	if (point == SIM_COHERENCY && !sim->machine.l2_outer)
-		found = more(found, maintain_l2_line(sim, &work, pa, action));
-	if (found == SIM_FOUND_CLEAN)
-		ticks += cost->data_op_clean;
-	else if (found == SIM_FOUND_DIRTY)
-		ticks += cost->data_op_dirty;
-	book_work(sim, book, &work, ticks, was_idle(found, action));
+	if (op->point == SIM_COHERENCY && !sim->machine.l2_outer)
+		found = more(found, maintain_l2_line(sim, work, op->pa, action));
 	return found;
 }
 
-enum sim_found sim_maintain_data_set(struct sim *sim, uint32_t set, unsigned way, enum sim_action action)
-{
-	struct work work = work_begin(sim);
-	enum sim_found found;
-
-	sim_drain(sim);
-	found = maintain_l1_way(sim, &work, &sim->cpu->l1d, set, way, action);
-	book_work(sim, SIM_OP_DATA_SET, &work, sim->machine.cost.data_op_set, was_idle(found, action));
-	return found;
-}
-
-enum sim_found sim_maintain_l2_set(struct sim *sim, uint32_t set, unsigned way, enum sim_action action)
-{
-	struct work work = work_begin(sim);
-	enum sim_found found;
-
-	sim_drain(sim);
-	found = maintain_l2_way(sim, &work, set, way, action);
-	book_work(sim, SIM_OP_DATA_SET, &work, sim->machine.cost.data_op_set, was_idle(found, action));
-	return found;
-}
-
-enum sim_found sim_maintain_insn(struct sim *sim, uintptr_t va, quire_pa_t pa, bool all_cpus)
+static enum sim_found maintain_insn(struct sim *sim, const struct sim_maintenance *op, unsigned action)
 {
 	enum sim_found found = SIM_FOUND_NONE;
 
@@ -159,49 +130,189 @@ enum sim_found sim_maintain_insn(struct sim *sim, uintptr_t va, quire_pa_t pa, b
 		struct cache *l1 = &sim->cpus[cpu].l1i;
 		struct cache_place place;
 
-		if (!is_reached(sim, cpu, all_cpus) || l1->valid == 0)
+		if (!is_reached(op, cpu) || l1->valid == 0)
 			continue;
-		place = cache_find(l1, va, pa);
+		place = cache_find(l1, op->va, op->pa);
 		if (place.way < 0)
 			continue;
-		cache_drop(l1, place.set, (unsigned)place.way);
+		if (action)
+			cache_drop(l1, place.set, (unsigned)place.way);
 		found = SIM_FOUND_CLEAN;
 	}
-	sim_book(sim, SIM_OP_INSN_LINE, sim->machine.cost.insn_op + broadcast_ticks(sim, all_cpus),
-		 found == SIM_FOUND_NONE);
 	return found;
+}
+
+static enum sim_found maintain_insn_all(struct sim *sim, const struct sim_maintenance *op, unsigned action)
+{
+	enum sim_found found = SIM_FOUND_NONE;
+
+	for (unsigned cpu = 0; cpu < sim->machine.cpus; cpu++) {
+		if (!is_reached(op, cpu) || !sim->cpus[cpu].l1i.valid)
+			continue;
+		if (action)
+			cache_drop_all(&sim->cpus[cpu].l1i);
+		found = SIM_FOUND_CLEAN;
+	}
+	return found;
+}
+
+/* Carries the operation out, or with no action only looks what it would find. */
+static enum sim_found carry_out(struct sim *sim, struct work *work, const struct sim_maintenance *op, unsigned action)
+{
+	struct sim_cpu *cpu = &sim->cpus[op->cpu];
+	enum sim_found found;
+
+	switch ((enum sim_target)op->target) {
+	case SIM_TARGET_DATA:
+		return maintain_data(sim, work, op, action);
+	case SIM_TARGET_DATA_SET:
+		return maintain_l1_way(sim, work, &cpu->l1d, op->set, op->way, action);
+	case SIM_TARGET_L2_SET:
+		return maintain_l2_way(sim, work, op->set, op->way, action);
+	case SIM_TARGET_INSN:
+		return maintain_insn(sim, op, action);
+	case SIM_TARGET_INSN_SET:
+		found = found_way(&cpu->l1i, op->set, op->way);
+		if (action)
+			cache_drop(&cpu->l1i, op->set, op->way);
+		return found;
+	case SIM_TARGET_INSN_ALL:
+		return maintain_insn_all(sim, op, action);
+	case SIM_TARGET_OUTER:
+		return maintain_l2_line(sim, work, op->pa, action);
+	case SIM_TARGET_TLB: /* tlb.c */
+		break;
+	}
+	return SIM_FOUND_NONE;
+}
+
+void sim_maintenance_carry_out(struct sim *sim, const struct sim_maintenance *op)
+{
+	struct work work = work_begin(sim);
+
+	carry_out(sim, &work, op, op->action);
+	work_count(sim, &work);
+}
+
+/* What the operation would write is paid for when it is issued. */
+static void expect_writes(const struct sim *sim, struct work *work, const struct sim_maintenance *op,
+			  enum sim_found found)
+{
+	if (found != SIM_FOUND_DIRTY || !(op->action & SIM_CLEAN))
+		return;
+	if (op->target == SIM_TARGET_OUTER || op->target == SIM_TARGET_L2_SET || !sim->l2.present)
+		work->memory_writes++;
+	else
+		work->l2_writes++;
+}
+
+/* Issues an operation of the current CPU: does it, or leaves it pending; `ticks`: its price but for what is found. */
+static enum sim_found issue(struct sim *sim, struct sim_maintenance *op, enum sim_op book, uint64_t ticks)
+{
+	const struct sim_costs *cost = &sim->machine.cost;
+	struct work work = work_begin(sim);
+	bool waits = sim->pending != NULL;
+	enum sim_found found;
+
+	sim_drain(sim);
+	op->cpu = (uint8_t)sim->current;
+	found = carry_out(sim, &work, op, waits ? 0 : op->action);
+	if (op->target == SIM_TARGET_DATA && found == SIM_FOUND_CLEAN)
+		ticks += cost->data_op_clean;
+	else if (op->target == SIM_TARGET_DATA && found == SIM_FOUND_DIRTY)
+		ticks += cost->data_op_dirty;
+	if (waits) {
+		expect_writes(sim, &work, op, found);
+		sim_pending_add(sim, op);
+	}
+	book_work(sim, book, &work, ticks, was_idle(found, (enum sim_action)op->action));
+	return found;
+}
+
+enum sim_found sim_maintain_data(struct sim *sim, uintptr_t va, quire_pa_t pa, enum sim_action action,
+				 enum sim_point point, bool all_cpus, enum sim_op book)
+{
+	struct sim_maintenance op = {
+		.target = SIM_TARGET_DATA,
+		.action = (uint8_t)action,
+		.point = (uint8_t)point,
+		.all_cpus = all_cpus,
+		.va = va,
+		.pa = pa,
+	};
+
+	return issue(sim, &op, book, sim->machine.cost.data_op + broadcast_ticks(sim, all_cpus));
+}
+
+enum sim_found sim_maintain_data_set(struct sim *sim, uint32_t set, unsigned way, enum sim_action action)
+{
+	struct sim_maintenance op = {
+		.target = SIM_TARGET_DATA_SET,
+		.action = (uint8_t)action,
+		.set = set,
+		.way = way,
+	};
+
+	return issue(sim, &op, SIM_OP_DATA_SET, sim->machine.cost.data_op_set);
+}
+
+enum sim_found sim_maintain_l2_set(struct sim *sim, uint32_t set, unsigned way, enum sim_action action)
+{
+	struct sim_maintenance op = {
+		.target = SIM_TARGET_L2_SET,
+		.action = (uint8_t)action,
+		.set = set,
+		.way = way,
+	};
+
+	return issue(sim, &op, SIM_OP_DATA_SET, sim->machine.cost.data_op_set);
+}
+
+enum sim_found sim_maintain_insn(struct sim *sim, uintptr_t va, quire_pa_t pa, bool all_cpus)
+{
+	struct sim_maintenance op = {
+		.target = SIM_TARGET_INSN,
+		.action = SIM_INVALIDATE,
+		.all_cpus = all_cpus,
+		.va = va,
+		.pa = pa,
+	};
+
+	return issue(sim, &op, SIM_OP_INSN_LINE, sim->machine.cost.insn_op + broadcast_ticks(sim, all_cpus));
 }
 
 enum sim_found sim_maintain_insn_set(struct sim *sim, uint32_t set, unsigned way)
 {
-	enum sim_found found = found_way(&sim->cpu->l1i, set, way);
+	struct sim_maintenance op = {
+		.target = SIM_TARGET_INSN_SET,
+		.action = SIM_INVALIDATE,
+		.set = set,
+		.way = way,
+	};
 
-	cache_drop(&sim->cpu->l1i, set, way);
-	sim_book(sim, SIM_OP_INSN_SET, sim->machine.cost.insn_op_set, found == SIM_FOUND_NONE);
-	return found;
+	return issue(sim, &op, SIM_OP_INSN_SET, sim->machine.cost.insn_op_set);
 }
 
 enum sim_found sim_maintain_insn_all(struct sim *sim, bool all_cpus)
 {
-	enum sim_found found = SIM_FOUND_NONE;
+	struct sim_maintenance op = {
+		.target = SIM_TARGET_INSN_ALL,
+		.action = SIM_INVALIDATE,
+		.all_cpus = all_cpus,
+	};
 
-	for (unsigned cpu = 0; cpu < sim->machine.cpus; cpu++)
-		if (is_reached(sim, cpu, all_cpus) && cache_drop_all(&sim->cpus[cpu].l1i))
-			found = SIM_FOUND_CLEAN;
-	sim_book(sim, SIM_OP_INSN_ALL, sim->machine.cost.insn_all + broadcast_ticks(sim, all_cpus),
-		 found == SIM_FOUND_NONE);
-	return found;
+	return issue(sim, &op, SIM_OP_INSN_ALL, sim->machine.cost.insn_all + broadcast_ticks(sim, all_cpus));
 }
 
 enum sim_found sim_maintain_outer(struct sim *sim, quire_pa_t pa, enum sim_action action)
 {
-	struct work work = work_begin(sim);
-	enum sim_found found;
+	struct sim_maintenance op = {
+		.target = SIM_TARGET_OUTER,
+		.action = (uint8_t)action,
+		.pa = pa,
+	};
 
-	sim_drain(sim);
-	found = maintain_l2_line(sim, &work, pa, action);
-	book_work(sim, SIM_OP_OUTER, &work, sim->machine.cost.outer_op, was_idle(found, action));
-	return found;
+	return issue(sim, &op, SIM_OP_OUTER, sim->machine.cost.outer_op);
 }
 
 enum sim_found sim_maintain_outer_set(struct sim *sim, uint32_t set, unsigned way, enum sim_action action)

@@ -240,6 +240,7 @@ void sim_destroy(struct sim *sim)
 		allocator.free(allocator.context, sim->cpus[cpu].stores);
 	}
 	allocator.free(allocator.context, sim->owners.frames);
+	allocator.free(allocator.context, sim->pending);
 	cache_destroy(&sim->l2, &allocator);
 	sim_witness_destroy(&sim->witness, &allocator);
 	sim_memory_destroy(&sim->memory, &allocator);
@@ -258,7 +259,13 @@ int sim_set_options(struct sim *sim, const struct sim_options *options)
 		if (!sim->witness.history)
 			return -QUIRE_ENOMEM;
 	}
-	sim->options = *options;
+	if (options->asynchronous && !sim->pending) {
+		sim->pending = sim->allocator.alloc(sim->allocator.context, sizeof(*sim->pending), 64);
+		if (!sim->pending)
+			return -QUIRE_ENOMEM;
+	}
+	sim->options.history |= options->history;
+	sim->options.asynchronous |= options->asynchronous;
 	return 0;
 }
 

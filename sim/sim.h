@@ -56,9 +56,15 @@ void sim_set_traps(struct sim *sim, const struct sim_traps *traps);
 /* What a run may do without: all off at first. */
 struct sim_options {
 	bool history; /* earlier contents of lines are kept, for what reports say of stale bytes; costs the host time */
+	/*
+	 * Cache and TLB operations take effect when the CPU that issued them has passed its next barrier (DSB, SYNC,
+	 * MFENCE; for the outer cache its sync register), or before, when sim_complete says so (sim/adversary.h).
+	 * Accesses of that CPU to the very line come after them. x86-64's INVLPG, CR3 and WBINVD act at once.
+	 */
+	bool asynchronous;
 };
 
-/* Before the first access. 0 or -QUIRE_ENOMEM. */
+/* From now on; what was on stays on. 0 or -QUIRE_ENOMEM. */
 int sim_set_options(struct sim *sim, const struct sim_options *options);
 const struct sim_machine *sim_machine(const struct sim *sim);
 
@@ -245,6 +251,8 @@ const char *sim_cause_name(enum sim_cause cause); /* NULL beyond the list */
 /* Marks later accesses (the lab: number of the statement that runs). 24 bits. */
 void sim_label(struct sim *sim, uint32_t label);
 uint64_t sim_violations(const struct sim *sim);
+/* Forgets all violations: for a host that knows them to be harmless. */
+void sim_forget_violations(struct sim *sim);
 /*
  * Those that are described: the first ones, and then the first at each further place (observer, writer, and their
  * labels), up to SIM_VIOLATIONS_KEPT in all; NULL beyond.

@@ -172,6 +172,22 @@ bool sim_tlb_purge(struct sim_tlb_state *tlb, const struct sim_tlb_match *match)
 	return found;
 }
 
+bool sim_tlb_would_purge(const struct sim_tlb_state *tlb, const struct sim_tlb_match *match)
+{
+	size_t count = (size_t)tlb->sets * tlb->ways;
+
+	for (size_t i = 0; i < count; i++)
+		if (sim_tlb_hits(tlb, &tlb->entries[i], match))
+			return true;
+	return false;
+}
+
+bool sim_tlb_hits(const struct sim_tlb_state *tlb, const struct sim_translation *entry,
+		  const struct sim_tlb_match *match)
+{
+	return (entry->bits & match->sides) && purge_hits(tlb, entry, match);
+}
+
 bool sim_tlb_purge_index(struct sim_tlb_state *tlb, uint64_t index, unsigned sides)
 {
 	return drop_sides(&tlb->entries[index % ((uint64_t)tlb->sets * tlb->ways)], sides);
@@ -182,14 +198,18 @@ void sim_tlb_operation(struct sim *sim, const struct sim_tlb_match *match, bool 
 {
 	const struct sim_costs *cost = &sim->machine.cost;
 	uint64_t ticks = book == SIM_OP_TLB_ALL ? cost->tlb_all : cost->tlb_op;
+	bool waits = sim->pending && sim->machine.isa != SIM_X86_64; /* INVLPG and CR3 serialize */
 	bool found = false;
 
 	for (unsigned i = 0; i < sim->machine.cpus; i++) {
 		struct sim_cpu *cpu = &sim->cpus[i];
 
-		if ((all_cpus || cpu == sim->cpu) && sim_tlb_purge(cpu->tlb, match))
-			found = true;
+		if (!all_cpus && cpu != sim->cpu)
+			continue;
+		found |= waits ? sim_tlb_would_purge(cpu->tlb, match) : sim_tlb_purge(cpu->tlb, match);
 	}
+	if (waits)
+		sim_pending_add_tlb(sim, match, all_cpus);
 	if (all_cpus && sim->machine.cpus > 1)
 		ticks += cost->broadcast;
 	sim_book(sim, book, ticks, !found);
@@ -267,6 +287,13 @@ static void report_entry(struct sim *sim, const struct sim_translation *entry, u
 		.site = QUIRE_SITE_COUNT,
 	};
 
+	const struct sim_maintenance *op = sim_pending_on_entry(sim, entry);
+
+	if (op) {
+		violation.cause = SIM_CAUSE_NO_BARRIER;
+		violation.site = op->site;
+		violation.site_label = op->label;
+	}
 	if (cause == SIM_CAUSE_NOT_PURGED)
 		memcpy(&violation.expected, sim->witness.reference.bytes + at, violation.bytes);
 	sim_witness_report(sim, &violation);

@@ -204,6 +204,12 @@ void sim_witness_dropped(struct sim *sim, const struct cache *cache, uint32_t se
 	};
 }
 
+void sim_forget_violations(struct sim *sim)
+{
+	sim->witness.violations = 0;
+	sim->witness.kept = 0;
+}
+
 uint64_t sim_violations(const struct sim *sim)
 {
 	return sim->witness.violations;

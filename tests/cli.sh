@@ -74,11 +74,12 @@ script=small.q
 json=(--json out.json)
 
 # --- commands and options
-refuse "expected run, machines or bench"
+refuse "expected run, check, machines or bench"
 refuse "did you mean 'run'" rum
 refuse "did you mean 'machines'" machine
-refuse "expected one of: run machines bench" chekc
-refuse "expected one of" check
+refuse "did you mean 'check'" chekc
+refuse "expected one of: run check machines bench" xyzzy
+refuse "expected a number\|is a number" check --cpus x
 refuse "expected one of" diff x
 refuse "did you mean 'policy'" run --polcy coherence=page "${json[@]}"
 refuse "did you mean 'json'" run --jsn x
@@ -93,6 +94,7 @@ refuse "means nothing to" bench --policy coherence=page
 refuse "means nothing to" run --keys "${json[@]}"
 refuse "takes no name" machines --keys pandaboard
 refuse "did you mean 'sim'" bench sm
+refuse "did you mean 'check'" bench chek
 refuse "number from 1 to 256" run --jobs 0 "${json[@]}"
 refuse "number from 1 to 256" run --jobs -1 "${json[@]}"
 refuse "number from 1 to 256" run --jobs two "${json[@]}"
@@ -216,7 +218,7 @@ for machine in "$root"/machines/*.ini; do
 	accept 0 "." machines "$machine"
 done
 "$quire" --help >out 2>err
-result "--help names no command that does not exist" "$(grep -qE '^ +(check|diff) ' out && echo no || echo yes)"
+result "--help names no command that does not exist" "$(grep -qE '^ +(diff) ' out && echo no || echo yes)"
 
 # --- the manual says what --help says
 manual=$root/docs/quire.1
@@ -241,6 +243,28 @@ if "$quire" run small.q >out 2>err; then
 else
 	result "quire run small.q" no
 fi
+
+# --- check: bad input, a safe world, one that fails, and the script of that
+refuse "did you mean 'tlb.page'" check --machine pandaboard --drop tlb.pge
+refuse "did you mean 'broadcast-assumed'" check --machine pandaboard --mutant broadcast-asumed
+refuse "number from 1 to 3" check --cpus 4
+refuse "number from 1 to 30" check --depth 0
+refuse "nothing without --random" check --seed 1
+refuse "takes no argument" check pandaboard
+refuse "did you mean 'pandaboard'" check --machine pandabord
+refuse "means nothing to" run --depth 3 small.q
+accept 0 "safe to depth 3: " check --machine pandaboard --depth 3
+accept 0 "safe at any depth\|safe to depth 2" check --machine pandaboard --depth 2 --cpus 1 --pages 1
+accept 0 "no walk of 5 steps failed" check --machine pandaboard --random --depth 5 --seconds 1
+accept 1 "^STALE TABLE ENTRY: " check --machine cortex-a8 --drop table.entry --script found.q
+accept 1 "refuted in 3 steps" check --machine arm11-mpcore --mutant broadcast-assumed --script other.q
+accept 1 "at found.q:7" run found.q
+sed 's/ drop=[a-z.]*//' found.q >mended.q
+accept 0 "0 failed, 0 violations" run mended.q
+sed 's/load shared page 0/load shraed page 0/' found.q >misspelt.q
+refuse "did you mean 'cpu0, p0: load shared page 0'" run misspelt.q
+check "JSON of a check parses" sh -c \
+	"'$quire' check --machine pandaboard --depth 2 --json - | python3 -c 'import json, sys; json.load(sys.stdin)'"
 
 # --- an interrupt ends a run: what is known is printed, no file is left
 cat >long.q <<'END'

@@ -69,7 +69,7 @@ static void find_traits(struct quire_machine *machine)
 	traits->insn_broadcast = broadcast >= 1 || alone;
 	traits->tlb_broadcast = broadcast >= 2 || alone;
 	traits->walker_sees_data = (mmfr3 >> 20 & 0xf) == 1;
-	traits->devices_see_data = false;
+	traits->devices_see_data = machine->port.devices_see_data;
 	traits->dirty_by_hardware = false;
 	traits->subtree_protect = false;
 	traits->colour_bytes = 0;

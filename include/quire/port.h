@@ -44,6 +44,12 @@ struct quire_port {
 	 */
 	uintptr_t alias_window;
 
+	/*
+	 * Devices see and update the D caches. For machines where no register or firmware call that Quire
+	 * knows tells (ARM); false is right wherever that is not certain.
+	 */
+	bool devices_see_data;
+
 	/* The number of the CPU that calls. */
 	unsigned (*cpu)(void *context);
 

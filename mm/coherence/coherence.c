@@ -27,7 +27,9 @@
  *   entry maps the page, or when an entry appears at colour K. A user's stores are not told to us,
  *   which is why this must not depend on them. What an alias copy left in the lines of the colour
  *   it was made for is remembered in page->last_va until an entry appears there, the kernel looks,
- *   or the frame is freed.
+ *   or the frame is freed. The colour of an entry that goes is noted there too, from when the reverse
+ *   map does not know it any more until its lines are flushed: the kernel may look in between, on
+ *   another CPU.
  *
  *   Of two users at different colours neither may store: before an entry that allows stores, all
  *   those at other colours go, and before one at another colour, those that allow stores (claim).
@@ -147,15 +149,19 @@ static void insn_lines(struct quire *q, struct quire_page *page, uintptr_t va, e
 
 /* --- Lines of the users' colours, under the rmap lock ----------------------------------------- */
 
-/* Flushes what an alias copy left, unless that is at the colour of `but` (0: in any case). */
+/*
+ * Flushes what an alias copy left, or an entry that goes, unless that is at the colour of `but` (0: in any case).
+ * While entries go, lines may still come back through their translations: then in any case, and it stays noted.
+ */
 static void left_lines(struct quire *q, struct quire_page *page, uintptr_t but,
 		       enum quire_site site)
 {
 	if (!page->last_va)
 		return;
-	if (!but || !same_colour(q, page->last_va, but))
+	if (!but || page->coherence.leaving || !same_colour(q, page->last_va, but))
 		colour_lines(q, page, page->last_va, site);
-	page->last_va = 0;
+	if (!page->coherence.leaving)
+		page->last_va = 0;
 }
 
 /* Was a colour met in the chain before this record? Chains are of one colour nearly always. */
@@ -260,7 +266,8 @@ static bool users_may_have_stored(const struct quire *q, const struct quire_page
 {
 	if (!page->file || !quire_atomic_read(&page->file->writable_areas))
 		return false;
-	return q->policy.coherence != QUIRE_COHERENCE_PAGE || quire_page_is(page, QUIRE_PAGE_USER_WRITE);
+	return q->policy.coherence != QUIRE_COHERENCE_PAGE ||
+	       quire_page_is(page, QUIRE_PAGE_USER_WRITE);
 }
 
 static void read_page(struct quire *q, struct quire_page *page)
@@ -357,10 +364,25 @@ void quire_coherence_stores_end(struct quire *q, struct quire_page *page)
 		quire_exact_stores_end(q, page);
 }
 
-void quire_coherence_entry_goes(struct quire *q, struct quire_page *page)
+void quire_coherence_entry_goes(struct quire *q, struct quire_page *page, uintptr_t va)
 {
-	if (quire_exact_on(q))
+	if (quire_exact_on(q)) {
 		quire_exact_entry_goes(q, page);
+	} else if (aliases(q)) {
+		left_lines(q, page, va, QUIRE_SITE_UNMAP_PAGE);
+		page->last_va = va;
+		page->coherence.leaving++;
+		quire_require(q, page->coherence.leaving);
+	}
+}
+
+void quire_coherence_entry_gone(struct quire *q, struct quire_page *page)
+{
+	quire_rmap_lock(q, page);
+	quire_require(q, page->coherence.leaving);
+	if (!--page->coherence.leaving)
+		page->last_va = 0;
+	quire_rmap_unlock(q, page);
 }
 
 bool quire_coherence_store_or_fetch(struct quire *q)

@@ -64,8 +64,13 @@ void quire_coherence_user_store(struct quire *q, struct quire_page *page, uintpt
 /* Every entry of the page (locked) was write-protected, and the TLBs are purged: stores must fault again. */
 void quire_coherence_stores_end(struct quire *q, struct quire_page *page);
 
-/* A record of the page's reverse map was removed (rmap lock held); a batch with its entry follows. */
-void quire_coherence_entry_goes(struct quire *q, struct quire_page *page);
+/*
+ * The record of an entry at `va` was removed from the page's reverse map (rmap lock held); a batch with the entry
+ * follows (unmapped). Who looks in between must still know of the lines that the entry left.
+ */
+void quire_coherence_entry_goes(struct quire *q, struct quire_page *page, uintptr_t va);
+/* Its lines are flushed: by unmapped, for policies other than `exact`, where D caches alias. */
+void quire_coherence_entry_gone(struct quire *q, struct quire_page *page);
 
 /* Must user code that may store to a page be kept from executing it, and the other way round, by its entries? */
 bool quire_coherence_store_or_fetch(struct quire *q);

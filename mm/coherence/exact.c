@@ -197,7 +197,7 @@ static void hold(struct look *look, uint16_t colour)
 	if (!held)
 		held = find_held(look, 0);
 	if (!held) {
-		/* The one that came first goes: dropped lines cost least where nobody looks again. */
+		/* The one that came first gives way: it may be needlessly dropped when it is seen again. */
 		look->state->bits |= OTHERS;
 		look->state->held[0] = look->state->held[1];
 		held = &look->state->held[HELD - 1];
@@ -205,12 +205,21 @@ static void hold(struct look *look, uint16_t colour)
 	*held = colour;
 }
 
+/* May user code have lines of the colour filled? */
+static bool is_used(const struct look *look, uint16_t colour)
+{
+	for (const struct quire_rmap *rmap = &look->page->rmap; rmap; rmap = rmap->next)
+		if (rmap->space && colour_of(look->q, rmap->va) == colour)
+			return true;
+	return look->state->leaving;
+}
+
 /* The colour's lines are gone. Others may come, as long as somebody can use the colour. */
 static void let_go(struct look *look, uint16_t colour)
 {
 	uint16_t *held = find_held(look, colour);
 
-	if (held && !in_use(look))
+	if (held && !is_used(look, colour))
 		*held = 0;
 }
 
@@ -229,7 +238,7 @@ static void changed(struct look *look, uint16_t by)
 			state->held[n] |= STALE;
 	state->dirty = by;
 	state->insn = 0;
-	state->bits &= (uint8_t)~(UNTOLD | FLUSHING);
+	state->bits &= (uint8_t) ~(UNTOLD | FLUSHING);
 	if (by)
 		state->bits |= MEMORY_OLD;
 	if (!by || by == look->kernel)
@@ -263,8 +272,8 @@ static void clean_dirty(struct look *look, enum quire_site site)
 }
 
 /*
- * The kernel's lines are about to be looked at. What is stale there is flushed, not just dropped: on another CPU
- * the kernel may be storing to the page, and has not said so yet.
+ * The kernel's lines are about to be looked at. What is stale there is flushed, not just dropped:
+ * on another CPU the kernel may be storing to the page, and has not said so yet.
  */
 static void see_kernel(struct look *look, enum quire_site site)
 {
@@ -328,7 +337,7 @@ static uint16_t new_colour(struct look *look, const struct quire_rmap *rmap)
 /* The contents of a page changed under its users: no entry will appear that could settle them. */
 static void settle_users(struct look *look, enum quire_site site)
 {
-	bool insn = quire_page_is(look->page, QUIRE_PAGE_USER_EXEC) && !stores_open(look);
+	bool insn = quire_page_is(look->page, QUIRE_PAGE_USER_EXEC);
 	uint16_t colour;
 
 	for (const struct quire_rmap *rmap = &look->page->rmap; rmap; rmap = rmap->next) {
@@ -649,7 +658,7 @@ static void prepare_write(struct look *look, enum quire_site site)
 		drop_dirty(look, site);
 	if (!look->q->machine.traits.devices_see_data && (state->bits & MEMORY_OLD)) {
 		arch_prepare(look, QUIRE_FROM_DEVICE, site);
-		state->bits &= (uint8_t)~(MEMORY_OLD | KERNEL_HELD);
+		state->bits &= (uint8_t) ~(MEMORY_OLD | KERNEL_HELD);
 		state->dirty = 0;
 	}
 	if (open)
@@ -711,5 +720,14 @@ void quire_exact_free(struct quire *q, struct quire_page *page)
 	struct look look = look_begin(q, page);
 
 	take_as_told(&look);
+	look_end(&look);
+}
+
+void quire_exact_flushed(struct quire *q, struct quire_page *page)
+{
+	struct look look = look_begin(q, page);
+
+	take_as_told(&look);
+	look.state->dirty = 0;
 	look_end(&look);
 }

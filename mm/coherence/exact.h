@@ -30,6 +30,8 @@ void quire_exact_dma_finish(struct quire *q, struct quire_page *page);
 
 /* The frame changes owner. `user`: the new one will have it copied or cleared before all else. */
 void quire_exact_alloc(struct quire *q, struct quire_page *page, bool user);
+/* Nobody has stored to it since all D caches were flushed. */
+void quire_exact_flushed(struct quire *q, struct quire_page *page);
 void quire_exact_free(struct quire *q, struct quire_page *page);
 
 #endif

@@ -229,6 +229,9 @@ static void measure(struct quire *q)
 	if (quire_maintain_begin(q, QUIRE_SITE_CALIBRATE)) {
 		if (caches)
 			measure_data(q);
+		if (block && quire_exact_on(q))
+			for (unsigned n = 0; n < 1u << block->order; n++)
+				quire_exact_flushed(q, block + n);
 		if (caches && split)
 			measure_insn(q);
 		if (split)
@@ -375,6 +378,17 @@ static bool goes_whole(struct quire *q, struct quire_batch *batch, size_t thresh
 	return range_bytes(q, batch, threshold) >= threshold && can_call(q);
 }
 
+/* The lines that removed entries left are gone. */
+static void entries_gone(struct quire *q, struct quire_batch *batch)
+{
+	struct quire_batch_entry *entry;
+	size_t cursor = 0;
+
+	while ((entry = quire_batch_next(batch, &cursor)))
+		if (entry->drop)
+			quire_coherence_entry_gone(q, entry->page);
+}
+
 void quire_coherence_unmapped(struct quire *q, struct quire_batch *batch)
 {
 	struct quire_machine *machine = &q->machine;
@@ -401,4 +415,5 @@ void quire_coherence_unmapped(struct quire *q, struct quire_batch *batch)
 			flush_pages(q, batch, SIDE_INSN);
 		quire_maintain_end(q, QUIRE_SITE_UNMAP_RANGE_I);
 	}
+	entries_gone(q, batch);
 }

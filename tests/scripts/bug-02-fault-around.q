@@ -3,13 +3,13 @@ source   Quire, list of known faults, 2
 machine  hp-a500
 
 policy  fault_around=16
-variant hp      machine=hp-a500    coherence=page
-variant mapping machine=hp-a500    coherence=mapping
-variant arm     machine=pandaboard coherence=page
-variant x86     machine=core2-t7300-kvm
+variant hp      machine=hp-a500    coherence=page machine.memory=12M machine.kernel_text=1M
+variant mapping machine=hp-a500    coherence=mapping machine.memory=12M machine.kernel_text=1M
+variant arm     machine=pandaboard coherence=page machine.memory=12M machine.kernel_text=1M
+variant x86     machine=core2-t7300-kvm machine.memory=12M machine.kernel_text=1M
 
 process before
-buffer  old size=2M
+buffer  old size=(free * 4K - 256K) fill=random
 exit    before
 
 mount   ram ramfs

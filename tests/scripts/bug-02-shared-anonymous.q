@@ -2,14 +2,14 @@ title    A page of shared anonymous memory that the kernel zeroed is settled bef
 source   Quire, list of known faults, 2
 machine  hp-a500
 
-variant page    coherence=page
-variant mapping coherence=mapping
-variant eager   coherence=eager
-variant arm     machine=pandaboard
+variant page    coherence=page machine.memory=12M machine.kernel_text=1M
+variant mapping coherence=mapping machine.memory=12M machine.kernel_text=1M
+variant eager   coherence=eager machine.memory=12M machine.kernel_text=1M
+variant arm     machine=pandaboard machine.memory=12M machine.kernel_text=1M
 
 # Frames with old data, and dirty lines of it.
 process before
-buffer  old size=4M
+buffer  old size=(free * 4K - 256K) fill=random
 exit    before
 
 process p

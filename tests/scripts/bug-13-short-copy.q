@@ -2,16 +2,16 @@ title    A write whose buffer faults half way ends there; what it did not write 
 source   Quire, list of known faults, 13: W off=100 len=200, the buffer faults after 50 bytes
 machine  hp-a500
 
-variant ramfs       fs=ramfs
-variant tmpfs-first fs=tmpfs tmpfs_clear=first
-variant tmpfs-ends  fs=tmpfs tmpfs_clear=ends
-variant disk        fs=disk
-variant arm         machine=pandaboard fs=tmpfs
-variant x86         machine=core-i5-2012 fs=tmpfs
+variant ramfs       fs=ramfs machine.memory=12M machine.kernel_text=1M
+variant tmpfs-first fs=tmpfs tmpfs_clear=first machine.memory=12M machine.kernel_text=1M
+variant tmpfs-ends  fs=tmpfs tmpfs_clear=ends machine.memory=12M machine.kernel_text=1M
+variant disk        fs=disk machine.memory=12M machine.kernel_text=1M
+variant arm         machine=pandaboard fs=tmpfs machine.memory=12M machine.kernel_text=1M
+variant x86         machine=core-i5-2012 fs=tmpfs machine.memory=12M machine.kernel_text=1M
 
-# Frames that a former owner left full of data.
+# All frames that will be used were full of a former owner's data.
 process before
-buffer  old size=2M
+buffer  old size=(free * 4K - 256K) fill=random
 exit    before
 
 mount   m $fs
@@ -27,6 +27,9 @@ expect-error EFAULT { write f at=100 size=200 from=b skip=(4K - 50) }
 expect  done == 50
 expect  size(f) == 150
 read    f into=r
+map     e f shared r size=4K
+load    e size=4K
+unmap   e
 truncate f size=8K
 read    f into=r
 
@@ -40,6 +43,9 @@ file    g on=m
 expect-error EFAULT { write g size=4K from=b skip=96 }
 expect  done == 4000
 expect  size(g) == 4000
+map     e g shared r size=4K
+load    e size=4K
+unmap   e
 truncate g size=4K
 read    g into=r
 

@@ -2,15 +2,15 @@ title    Copy on write after fork copies what was stored last
 source   Quire, list of known faults, 22: st x; fork; child st: kernel copies P
 machine  hp-a500
 
-variant page    coherence=page
-variant mapping coherence=mapping
-variant eager   coherence=eager
-variant arm     machine=pandaboard
-variant x86     machine=core2-t7300-kvm
+variant page    coherence=page machine.memory=12M machine.kernel_text=1M
+variant mapping coherence=mapping machine.memory=12M machine.kernel_text=1M
+variant eager   coherence=eager machine.memory=12M machine.kernel_text=1M
+variant arm     machine=pandaboard machine.memory=12M machine.kernel_text=1M
+variant x86     machine=core2-t7300-kvm machine.memory=12M machine.kernel_text=1M
 
 # So that the kernel's lines of the frames are there, and old.
 process before
-buffer  old size=2M
+buffer  old size=(free * 4K - 256K) fill=random
 exit    before
 
 mount   ram ramfs

@@ -2,14 +2,14 @@ title    A table entry is cleaned as far as the walker reads
 source   Quire, list of known faults, 36: only to where D and I sides meet
 machine  pandaboard
 
-variant memory coherence.walker=memory
-variant l2     coherence.walker=l2
-variant always coherence.walker=memory pte_clean=always
-variant entries coherence.walker=memory pte_clean=entries
-variant l1     coherence.walker=l1 pte_clean=detect
+variant memory coherence.walker=memory machine.memory=12M machine.kernel_text=1M
+variant l2     coherence.walker=l2 machine.memory=12M machine.kernel_text=1M
+variant always coherence.walker=memory pte_clean=always machine.memory=12M machine.kernel_text=1M
+variant entries coherence.walker=memory pte_clean=entries machine.memory=12M machine.kernel_text=1M
+variant l1     coherence.walker=l1 pte_clean=detect machine.memory=12M machine.kernel_text=1M
 
 process before
-buffer  old size=4M
+buffer  old size=(free * 4K - 256K) fill=random
 exit    before
 
 mount   ram ramfs

@@ -42,11 +42,18 @@ void files_soil(struct files *f)
 
 void files_start(struct files *f, enum sim_isa isa, const struct quire_policy *policy)
 {
+	files_start_cpus(f, isa, policy, simulated_machine(isa).cpus);
+}
+
+void files_start_cpus(struct files *f, enum sim_isa isa, const struct quire_policy *policy,
+		      unsigned cpus)
+{
 	struct sim_machine machine = simulated_machine(isa);
 	int error;
 
 	memset(f, 0, sizeof(*f));
 	machine.memory_bytes = 4 << 20;
+	machine.cpus = cpus;
 	simulated_start(&f->s, &machine, policy);
 	files_soil(f);
 	f->space = quire_space_create(f->s.q, &error);

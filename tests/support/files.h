@@ -24,6 +24,9 @@ struct files {
  * A small machine of the ISA; free memory is filled with 0xdb, as former owners may have left it.
  */
 void files_start(struct files *f, enum sim_isa isa, const struct quire_policy *policy);
+/* The same with so many CPUs. */
+void files_start_cpus(struct files *f, enum sim_isa isa, const struct quire_policy *policy,
+		      unsigned cpus);
 /*
  * Ends process and machine; the witness must be content and no record may leak. The file system is
  * gone.

@@ -149,11 +149,17 @@ static unsigned port_cpu(void *context)
 	return sim_cpu(((struct simulated *)context)->sim);
 }
 
-/* One host thread runs all CPUs in turn: whoever waits here waits for nobody. */
+/*
+ * One host thread runs all CPUs in turn: whoever waits here waits for nobody, unless the test says how others go on.
+ */
 static void port_relax(void *context)
 {
 	struct simulated *s = context;
 
+	if (s->on_relax) {
+		s->on_relax(s);
+		return;
+	}
 	fprintf(stderr, "simulated: CPU %u waits for a lock that nobody will release\n",
 		sim_cpu(s->sim));
 	abort();
@@ -285,6 +291,8 @@ static bool port_maintenance_begin(void *context, enum quire_site site)
 
 	if (site == s->drop)
 		return false;
+	if (s->on_maintenance)
+		s->on_maintenance(s, site);
 	sim_site_begin(s->sim, site);
 	return true;
 }
@@ -319,6 +327,7 @@ static void fill_port(struct simulated *s, const struct sim_machine *machine)
 		.kernel_base = sim_kernel_base(s->sim),
 		.kernel_text = sim_kernel_base(s->sim),
 		.kernel_text_bytes = machine->kernel_text_bytes,
+		.devices_see_data = machine->dma_coherent,
 		.memory = &s->memory,
 		.memory_ranges = 1,
 		.alias_window = sim_alias_window(s->sim),

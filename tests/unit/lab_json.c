@@ -117,11 +117,24 @@ static void test_faults(void **state)
 	json_t *report = json_array_get(member(root, 1, "violation_reports"), 0);
 	json_t *failure = json_array_get(member(root, 1, "failures"), 0);
 	const char *key = json_string_value(json_object_get(report, "key"));
+	json_t *copy = json_array_get(json_object_get(report, "copies"), 0);
+	json_t *due = json_object_get(report, "due");
+	json_t *from = json_object_get(report, "got_from");
 
 	(void)state;
 	assert_string_equal(json_string_value(json_object_get(root, "verdict")), "failed");
 	assert_int_equal(json_integer_value(member(root, 1, "violations")), 9);
-	assert_string_equal(key, "STALE READ/user load/kernel store/12/9");
+	assert_string_equal(key, "STALE READ/dcache alias/load/kernel store/m2/12/9");
+	assert_string_equal(json_string_value(json_object_get(report, "text")),
+			    "STALE READ: load by cpu1 user map m2 missed write() by cpu0 (dcache alias, colour 3)");
+	assert_string_equal(json_string_value(json_object_get(report, "cause")), "dcache alias");
+	assert_string_equal(json_string_value(json_object_get(report, "writer_statement")), "write");
+	assert_string_equal(json_string_value(json_object_get(due, "site")), "coherence.kernel-wrote");
+	assert_int_equal(json_integer_value(json_object_get(from, "line")), 4);
+	assert_true(json_is_true(json_object_get(copy, "guilty")));
+	assert_int_equal(json_integer_value(json_object_get(copy, "set")), 97);
+	assert_int_equal(json_array_size(json_object_get(report, "copies")), 3);
+	assert_int_equal(json_integer_value(json_object_get(report, "repeats")), 5);
 	assert_string_equal(json_string_value(json_object_get(report, "expected")),
 			    "0xfedcba9876543210");
 	assert_int_equal(json_integer_value(json_object_get(failure, "line")), 7);

@@ -15,6 +15,7 @@ static const struct {
 	{"coherence", "eager"},
 	{"coherence", "mapping"},
 	{"coherence", "page"},
+	{"coherence", "exact"},
 	{"pte_clean", "always"},
 	{"pte_clean", "detect"},
 	{"flush_range", "line"},

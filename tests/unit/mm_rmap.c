@@ -267,6 +267,15 @@ static void entry_goes_meanwhile(struct rmap_test *t)
 
 /* --- Batches --------------------------------------------------------------------------------- */
 
+/* As if an entry of the page at va had been removed: the batch gets its reference. */
+static void entry_goes(struct rmap_test *t, uintptr_t va)
+{
+	quire_page_get(t->page);
+	quire_rmap_lock(t->q, t->page);
+	quire_coherence_entry_goes(t->q, t->page, va);
+	quire_rmap_unlock(t->q, t->page);
+}
+
 static void batch_keeps_order(struct rmap_test *t)
 {
 	struct quire_batch batch;
@@ -275,7 +284,7 @@ static void batch_keeps_order(struct rmap_test *t)
 	quire_batch_begin(&batch, t->spaces[0], t->base, t->base + 1000 * PAGE,
 			  QUIRE_SITE_TLB_BATCH);
 	for (unsigned n = 0; n < 1000; n++) {
-		quire_page_get(t->page);
+		entry_goes(t, t->base + n * PAGE);
 		quire_batch_add(&batch, t->page, t->base + n * PAGE, n == 500, true);
 	}
 	for (unsigned pass = 0; pass < 2; pass++) {
@@ -308,7 +317,7 @@ static void batch_without_memory(struct rmap_test *t)
 		t->s.fail_after = after;
 		t->s.fail_for_ever = after & 1;
 		for (unsigned n = 0; n < 600; n++) {
-			quire_page_get(t->page);
+			entry_goes(t, t->base + n * PAGE);
 			quire_batch_add(&batch, t->page, t->base + n * PAGE, false, true);
 		}
 		t->s.fail_after = -1;

@@ -88,6 +88,54 @@ static void test_mapped_page(void **state)
 		}
 }
 
+/* Another CPU's kernel looks when munmap has removed the entry, and is about to purge the TLBs. */
+struct look_between {
+	struct files *f;
+	struct quire_page *page;
+	int seen; /* what it saw; -1: it has not looked */
+};
+
+static void look_at_purge(struct simulated *s, enum quire_site site)
+{
+	struct look_between *look = s->test;
+
+	if (site != QUIRE_SITE_TLB_BATCH || look->seen >= 0)
+		return;
+	look->seen = 0;
+	sim_switch(s->sim, 1);
+	look->seen = kernel_load(look->f, look->page, 5);
+	sim_switch(s->sim, 0);
+}
+
+static void test_kernel_looks_during_munmap(void **state)
+{
+	(void)state;
+	for (each_isa(isa))
+		for (unsigned n = 0; n < POLICIES; n++) {
+			struct quire_policy policy = policy_of(n);
+			struct look_between look = {.seen = -1};
+			struct quire_file *file;
+			struct files f;
+			uintptr_t va;
+
+			mem_start(&f, isa, &policy);
+			file = mem_file(&f, "file", 1);
+			va = mem_map_at(&f, 0x805000, PAGE, R | W, SHARED, file, 0);
+			mem_store(&f, va + 5, 55);
+			look.f = &f;
+			look.page = quire_cache_find(file, 0);
+			f.s.test = &look;
+			f.s.on_maintenance = look_at_purge;
+			assert_int_equal(quire_munmap(f.space, va, PAGE), 0);
+			f.s.on_maintenance = NULL;
+			assert_int_equal(look.seen, 55);
+			assert_int_equal(kernel_load(&f, look.page, 5), 55);
+			quire_page_put(f.s.q, look.page);
+			quire_file_put(file);
+			mem_end(&f);
+		}
+}
+
 /* BUGS 5: an anonymous page that is mapped, written by a debugger. */
 static void test_debugger(void **state)
 {
@@ -639,6 +687,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_mapped_page),
+		cmocka_unit_test(test_kernel_looks_during_munmap),
 		cmocka_unit_test(test_debugger),
 		cmocka_unit_test(test_foreign_pages),
 		cmocka_unit_test(test_folio),

@@ -18,6 +18,7 @@ enum {
 	CPUS_DEFAULT = 2,
 	PAGES_DEFAULT = 2,
 	RANDOM_DEPTH_DEFAULT = 24,
+	DROP_ALL_DEPTH_DEFAULT = 5, /* with one page: what a site is for shows in small worlds */
 	RANDOM_SECONDS_DEFAULT = 10,
 	PROBE_DEPTH = 3,        /* the estimate is made from; one less with two calls at once */
 	LONG_SECONDS = 15 * 60, /* what is worth a warning */
@@ -61,6 +62,18 @@ static bool set_policy(struct quire_policy *policy, const struct lab_options *op
 	return true;
 }
 
+static bool drops_all(const struct command_line *line)
+{
+	return line->drop && strcmp(line->drop, "all") == 0;
+}
+
+static unsigned default_depth(const struct command_line *line)
+{
+	if (line->random)
+		return RANDOM_DEPTH_DEFAULT;
+	return drops_all(line) ? DROP_ALL_DEPTH_DEFAULT : DEPTH_DEFAULT;
+}
+
 static unsigned cpus_of(const struct command_line *line, const struct sim_machine *machine)
 {
 	if (line->cpus)
@@ -83,7 +96,9 @@ static bool set_up(struct explore_check *check, const struct command_line *line,
 	if (good) {
 		check->machine = lab_copy_text(machine->name, strlen(machine->name));
 		check->machine_file = lab_copy_text(name, strlen(name));
-		check->setting.pages = line->pages ? line->pages : PAGES_DEFAULT;
+		check->setting.pages = line->pages       ? line->pages
+				       : drops_all(line) ? 1
+							 : PAGES_DEFAULT;
 		check->setting.dropped = QUIRE_SITE_COUNT;
 		check->setting.mutant = EXPLORE_MUTANT_NONE;
 		good = set_policy(&check->setting.policy, &line->run);
@@ -357,7 +372,7 @@ static bool find_faults(const struct command_line *line, enum quire_site *site,
 
 	*site = QUIRE_SITE_COUNT;
 	*mutant = EXPLORE_MUTANT_NONE;
-	if (line->drop && strcmp(line->drop, "all") != 0 &&
+	if (line->drop && !drops_all(line) &&
 	    !explore_site_find(line->drop, site, message, sizeof(message))) {
 		fprintf(stderr, "quire: --drop: %s\n", message);
 		return false;
@@ -371,13 +386,12 @@ static bool find_faults(const struct command_line *line, enum quire_site *site,
 
 static void run_all(struct checks *checks, char *const *names, size_t count)
 {
-	const char *drop = checks->line->drop;
 	enum explore_mutant mutant;
 	enum quire_site site;
 
 	if (!find_faults(checks->line, &site, &mutant))
 		checks->failed++;
-	else if (drop && strcmp(drop, "all") == 0)
+	else if (drops_all(checks->line))
 		drop_all(checks, names, count);
 	else
 		for (size_t i = 0; i < count && check_machine(checks, names[i], site, mutant); i++)
@@ -393,9 +407,7 @@ static unsigned default_jobs(void)
 
 static void set_bounds(struct checks *checks, const struct command_line *line)
 {
-	checks->bounds.depth = line->depth    ? line->depth
-			       : line->random ? RANDOM_DEPTH_DEFAULT
-					      : DEPTH_DEFAULT;
+	checks->bounds.depth = line->depth ? line->depth : default_depth(line);
 	checks->bounds.seconds = line->seconds  ? line->seconds
 				 : line->random ? RANDOM_SECONDS_DEFAULT
 						: 0;

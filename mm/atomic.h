@@ -1,9 +1,10 @@
 /*
  * Atomic words and spin locks.
  *
- * The compiler's builtins where they compile to instructions; on PA-RISC, which has no compare-and-swap, a
- * word guarded by a load-and-clear-word lock of its own (PA-RISC 2.0 architecture, LDCW: the operand is
- * 16-byte aligned), since the builtins would call the C library's kernel helpers there.
+ * The compiler's builtins where they compile to instructions; on PA-RISC, which has no
+ * compare-and-swap, a word guarded by a load-and-clear-word lock of its own (PA-RISC 2.0
+ * architecture, LDCW: the operand is 16-byte aligned), since the builtins would call the C
+ * library's kernel helpers there.
  *
  * Memory order: every operation that changes a word is sequentially consistent; quire_atomic_read
  * acquires, quire_atomic_set releases.

@@ -9,21 +9,26 @@
 
 #include <quire/types.h>
 
-/* coherence: when is a page flushed that the kernel wrote, or will read, through its own mapping? */
+/*
+ * coherence: when is a page flushed that the kernel wrote, or will read, through its own mapping?
+ */
 enum quire_coherence_policy {
 	QUIRE_COHERENCE_EAGER,   /* eager: at once, mapped or not */
-	QUIRE_COHERENCE_MAPPING, /* mapping: later, when it is mapped, unless any area maps its file */
-	QUIRE_COHERENCE_PAGE,    /* page: later, when it is mapped, unless a table entry maps the page itself */
+	/* mapping: later, when it is mapped, unless any area maps its file */
+	QUIRE_COHERENCE_MAPPING,
+	/* page: later, when it is mapped, unless a table entry maps the page itself */
+	QUIRE_COHERENCE_PAGE,
 	QUIRE_COHERENCE_EXACT,   /* exact: what the next observer needs, when he looks */
 };
 
 /*
- * pte_clean: is a written table entry cleaned from the D cache for the table walker? entries and detect ask the
- * CPU whether its walker sees the D cache; where it does not, both are always.
+ * pte_clean: is a written table entry cleaned from the D cache for the table walker? entries and
+ * detect ask the CPU whether its walker sees the D cache; where it does not, both are always.
  */
 enum quire_pte_clean_policy {
 	QUIRE_PTE_CLEAN_ALWAYS,  /* always */
-	QUIRE_PTE_CLEAN_ENTRIES, /* entries: only new, empty tables, as kernels did when they first asked */
+	/* entries: only new, empty tables, as kernels did when they first asked */
+	QUIRE_PTE_CLEAN_ENTRIES,
 	QUIRE_PTE_CLEAN_DETECT,  /* detect: nothing */
 };
 
@@ -32,7 +37,8 @@ enum quire_flush_range_policy {
 	QUIRE_FLUSH_LINE,             /* line: always line by line */
 	QUIRE_FLUSH_WHOLE,            /* whole: always the whole cache */
 	QUIRE_FLUSH_FIXED,            /* fixed:<bytes>: whole from this size on */
-	QUIRE_FLUSH_CALIBRATED,       /* calibrated: one threshold for both caches, measured at boot */
+	/* calibrated: one threshold for both caches, measured at boot */
+	QUIRE_FLUSH_CALIBRATED,
 	QUIRE_FLUSH_CALIBRATED_SPLIT, /* calibrated-split: one each for I cache, D cache and TLB */
 };
 
@@ -44,9 +50,11 @@ enum quire_tmpfs_clear_policy {
 
 /* file_times: how does a store through a shared mapping mark the times of its file? */
 enum quire_file_times_policy {
-	QUIRE_FILE_TIMES_NEVER,   /* never: at the first store only. Not POSIX: kept to measure its cost */
+	/* never: at the first store only. Not POSIX: kept to measure its cost */
+	QUIRE_FILE_TIMES_NEVER,
 	QUIRE_FILE_TIMES_FAULT,   /* fault: msync write-protects each page again */
-	QUIRE_FILE_TIMES_SUBTREE, /* subtree: msync write-protects upper table entries where the ISA can */
+	/* subtree: msync write-protects upper table entries where the ISA can */
+	QUIRE_FILE_TIMES_SUBTREE,
 };
 
 struct quire_policy {
@@ -57,8 +65,8 @@ struct quire_policy {
 	enum quire_tmpfs_clear_policy tmpfs_clear;
 	enum quire_file_times_policy file_times;
 	/*
-	 * Not a question but a size: pages of the page cache that one read fault may map, a power of two;
-	 * 1: only the one asked for.
+	 * Not a question but a size: pages of the page cache that one read fault may map, a power
+	 * of two; 1: only the one asked for.
 	 */
 	unsigned fault_around_pages;
 };

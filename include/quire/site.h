@@ -1,41 +1,42 @@
 /*
  * The stable names of maintenance call sites and of kernel steps.
  *
- * Each place in mm/, fs/ and arch/ that does cache or TLB maintenance, or clears memory for safety, is a
- * site: reports, JSON and `quire check --drop` name it. A name never changes its meaning; a new place
- * gets a new name. The lists are X-macros, so that the enum and the printed names cannot disagree.
+ * Each place in mm/, fs/ and arch/ that does cache or TLB maintenance, or clears memory for safety,
+ * is a site: reports, JSON and `quire check --drop` name it. A name never changes its meaning; a
+ * new place gets a new name. The lists are X-macros, so that the enum and the printed names cannot
+ * disagree.
  */
 #ifndef QUIRE_SITE_H
 #define QUIRE_SITE_H
 
 /* X(identifier, printed name) */
 #define QUIRE_SITES(X)                                                                             \
-	X(KERNEL_WROTE, "coherence.kernel-wrote")   /* kernel stored into a page by its own mapping */ \
-	X(KERNEL_READ, "coherence.kernel-read")     /* kernel is about to load from a user-seen page */ \
-	X(USER_MAP_D, "coherence.user-map.data")    /* deferred D flush as a user mapping appears */   \
-	X(USER_MAP_I, "coherence.user-map.insn")    /* deferred I sync as an executable mapping appears */ \
-	X(USER_COLOUR, "coherence.user-map.colour") /* other colours flushed as a mapping appears */   \
-	X(COPY_SOURCE, "coherence.copy.source")     /* source of copy on write, seen at the user's colour */ \
-	X(COPY_TARGET, "coherence.copy.target")     /* target of copy on write or clear, for the user's colour */ \
-	X(UNMAP_PAGE, "coherence.unmap.page")       /* one page's user lines as its mapping goes */    \
-	X(UNMAP_RANGE_D, "flush-range.unmap.data")  /* D cache of a user range before it goes */       \
-	X(UNMAP_RANGE_I, "flush-range.unmap.insn")  /* I cache of a user range before it goes */       \
-	X(FORK_RANGE, "flush-range.fork")           /* user range written back for copy on write */    \
-	X(PAGE_FREE, "coherence.page-free")         /* lines of a frame that changes owner */          \
-	X(DMA_TO_DEVICE, "dma.to-device")           /* page cleaned for a device that reads memory */  \
-	X(DMA_FROM_DEVICE, "dma.from-device.before") /* lines dropped before a device writes */        \
-	X(DMA_FROM_DEVICE_DONE, "dma.from-device.after") /* lines dropped after a device wrote */      \
-	X(TABLE_ENTRY, "table.entry")               /* a leaf entry cleaned for the walker */          \
-	X(TABLE_UPPER, "table.upper")               /* an upper entry cleaned for the walker */        \
-	X(TABLE_NEW, "table.new")                   /* a new, empty table cleaned for the walker */    \
-	X(TLB_PAGE, "tlb.page")                     /* one entry changed or removed */                 \
-	X(TLB_BATCH, "tlb.batch")                   /* a batch of entries removed */                   \
-	X(TLB_PROTECT, "tlb.protect")               /* a range narrowed */                             \
-	X(TLB_FORK, "tlb.fork")                     /* a space write-protected for copy on write */    \
-	X(TLB_SPACE, "tlb.space")                   /* a space that ends, or an address-space number reused */ \
-	X(TLB_ALIAS, "tlb.alias")                   /* the kernel's alias window moved to another page */ \
-	X(CALIBRATE, "flush-range.calibrate")       /* timing at boot */                               \
-	X(BOOT, "arch.boot")                        /* caches and TLBs made empty at boot */
+	X(KERNEL_WROTE, "coherence.kernel-wrote")        /* kernel stored by its own mapping */    \
+	X(KERNEL_READ, "coherence.kernel-read") /* kernel will load what users may see */          \
+	X(USER_MAP_D, "coherence.user-map.data") /* deferred D flush as a mapping appears */       \
+	X(USER_MAP_I, "coherence.user-map.insn") /* deferred I sync, executable mapping */         \
+	X(USER_COLOUR, "coherence.user-map.colour") /* other colours, as a mapping appears */      \
+	X(COPY_SOURCE, "coherence.copy.source") /* source of copy on write, user's colour */       \
+	X(COPY_TARGET, "coherence.copy.target") /* target of a copy or clear, user's colour */     \
+	X(UNMAP_PAGE, "coherence.unmap.page") /* one page's user lines as its mapping goes */      \
+	X(UNMAP_RANGE_D, "flush-range.unmap.data") /* D cache of a user range before it goes */    \
+	X(UNMAP_RANGE_I, "flush-range.unmap.insn") /* I cache of a user range before it goes */    \
+	X(FORK_RANGE, "flush-range.fork") /* user range written back for copy on write */          \
+	X(PAGE_FREE, "coherence.page-free") /* lines of a frame that changes owner */              \
+	X(DMA_TO_DEVICE, "dma.to-device") /* page cleaned for a device that reads memory */        \
+	X(DMA_FROM_DEVICE, "dma.from-device.before") /* lines dropped before a device writes */    \
+	X(DMA_FROM_DEVICE_DONE, "dma.from-device.after") /* lines dropped after a device wrote */  \
+	X(TABLE_ENTRY, "table.entry") /* a leaf entry cleaned for the walker */                    \
+	X(TABLE_UPPER, "table.upper") /* an upper entry cleaned for the walker */                  \
+	X(TABLE_NEW, "table.new") /* a new, empty table cleaned for the walker */                  \
+	X(TLB_PAGE, "tlb.page")                          /* one entry changed or removed */        \
+	X(TLB_BATCH, "tlb.batch")                        /* a batch of entries removed */          \
+	X(TLB_PROTECT, "tlb.protect")                    /* a range narrowed */                    \
+	X(TLB_FORK, "tlb.fork") /* a space write-protected for copy on write */                    \
+	X(TLB_SPACE, "tlb.space") /* a space ends, or its number is reused */                      \
+	X(TLB_ALIAS, "tlb.alias") /* the kernel's alias window moved to another page */            \
+	X(CALIBRATE, "flush-range.calibrate")            /* timing at boot */                      \
+	X(BOOT, "arch.boot")                             /* caches and TLBs made empty at boot */
 
 enum quire_site {
 #define X(id, name) QUIRE_SITE_##id,
@@ -45,39 +46,39 @@ enum quire_site {
 };
 
 /*
- * Kernel steps. X(identifier, printed name). The simulator's machine files give each a price in cycles
- * beyond its memory accesses; on a board they are trace points.
+ * Kernel steps. X(identifier, printed name). The simulator's machine files give each a price in
+ * cycles beyond its memory accesses; on a board they are trace points.
  */
 #define QUIRE_STEPS(X)                                                                             \
-	X(SYSCALL, "syscall")                 /* entry to and return from a system call */             \
-	X(FAULT, "fault")                     /* exception entry, area lookup, return */               \
-	X(FAULT_ANON, "fault-anon")           /* an anonymous page is made and mapped */               \
-	X(FAULT_FILE, "fault-file")           /* a page of the page cache is mapped */                 \
-	X(FAULT_COPY, "fault-copy")           /* copy on write */                                      \
-	X(FAULT_WRITE, "fault-write")         /* first store to a shared file page */                  \
-	X(READ_PAGE, "read-page")             /* one page of read(): lookup, mark, copy set-up */      \
-	X(WRITE_PAGE, "write-page")           /* one page of write(): lookup, begin, end */            \
-	X(CACHE_ADD, "page-cache-add")        /* a page enters the page cache */                       \
-	X(CACHE_REMOVE, "page-cache-remove")  /* a page leaves the page cache */                       \
-	X(TMPFS_ACCOUNT, "tmpfs-account")     /* tmpfs charges a page */                               \
-	X(PAGE_ALLOC, "page-alloc")           /* a page taken from the free lists */                   \
-	X(PAGE_FREE, "page-free")             /* a page given back */                                  \
-	X(AREA_CHANGE, "area-change")         /* an area inserted, split, merged or removed */         \
-	X(AREA_CHECK, "area-check")           /* an area looked at by msync */                         \
-	X(ENTRY_WALK, "entry-walk")           /* one table entry visited in a range walk */            \
-	X(ENTRY_PROTECT, "entry-protect")     /* one table entry write-protected, its page marked */   \
-	X(TABLE_PROTECT, "table-protect")     /* one upper entry write-protected */                    \
-	X(TABLE_ENTER, "table-enter")         /* the first entry of a table write-protected in a range */ \
-	X(UNMAP_ENTRY, "unmap-entry")         /* one table entry removed, its page dropped */          \
-	X(SPACE_CREATE, "space-create")       /* a space is made */                                    \
-	X(SPACE_DESTROY, "space-destroy")     /* a space ends */                                       \
-	X(FORK_SPACE, "fork-space")           /* fork beyond its areas and entries */                  \
-	X(FORK_AREA, "fork-area")             /* one area copied by fork */                            \
-	X(FORK_ENTRY, "fork-entry")           /* one table entry copied by fork */                     \
-	X(SWITCH, "switch")                   /* another space is loaded on a CPU */                   \
-	X(WRITEBACK_PAGE, "writeback-page")   /* one page handed to its device */                      \
-	X(LOCK, "lock")                       /* a lock is taken: a point of interleaving */           \
-	X(FLAG, "flag")                       /* a page flag changes: a point of interleaving */
+	X(SYSCALL, "syscall") /* entry to and return from a system call */                         \
+	X(FAULT, "fault") /* exception entry, area lookup, return */                               \
+	X(FAULT_ANON, "fault-anon") /* an anonymous page is made and mapped */                     \
+	X(FAULT_FILE, "fault-file")                      /* a page of the page cache is mapped */  \
+	X(FAULT_COPY, "fault-copy")                      /* copy on write */                       \
+	X(FAULT_WRITE, "fault-write")                    /* first store to a shared file page */   \
+	X(READ_PAGE, "read-page") /* one page of read(): lookup, mark, copy set-up */              \
+	X(WRITE_PAGE, "write-page") /* one page of write(): lookup, begin, end */                  \
+	X(CACHE_ADD, "page-cache-add")                   /* a page enters the page cache */        \
+	X(CACHE_REMOVE, "page-cache-remove")             /* a page leaves the page cache */        \
+	X(TMPFS_ACCOUNT, "tmpfs-account")                /* tmpfs charges a page */                \
+	X(PAGE_ALLOC, "page-alloc")                      /* a page taken from the free lists */    \
+	X(PAGE_FREE, "page-free")                        /* a page given back */                   \
+	X(AREA_CHANGE, "area-change") /* an area inserted, split, merged or removed */             \
+	X(AREA_CHECK, "area-check")                      /* an area looked at by msync */          \
+	X(ENTRY_WALK, "entry-walk") /* one table entry visited in a range walk */                  \
+	X(ENTRY_PROTECT, "entry-protect") /* one table entry write-protected, its page marked */   \
+	X(TABLE_PROTECT, "table-protect")                /* one upper entry write-protected */     \
+	X(TABLE_ENTER, "table-enter") /* the first entry of a table write-protected in a range */  \
+	X(UNMAP_ENTRY, "unmap-entry") /* one table entry removed, its page dropped */              \
+	X(SPACE_CREATE, "space-create")                  /* a space is made */                     \
+	X(SPACE_DESTROY, "space-destroy")                /* a space ends */                        \
+	X(FORK_SPACE, "fork-space")                      /* fork beyond its areas and entries */   \
+	X(FORK_AREA, "fork-area")                        /* one area copied by fork */             \
+	X(FORK_ENTRY, "fork-entry")                      /* one table entry copied by fork */      \
+	X(SWITCH, "switch")                              /* another space is loaded on a CPU */    \
+	X(WRITEBACK_PAGE, "writeback-page")              /* one page handed to its device */       \
+	X(LOCK, "lock") /* a lock is taken: a point of interleaving */                             \
+	X(FLAG, "flag") /* a page flag changes: a point of interleaving */
 
 enum quire_step {
 #define X(id, name) QUIRE_STEP_##id,

@@ -4,9 +4,10 @@
  * Freestanding: needs only the headers that C11 promises without a library.
  *
  * Two kinds of address are kept apart everywhere:
- *   quire_pa_t   a physical address, 64 bits on every machine (PA-RISC 2.0 and LPAE have more than 32)
- *   uintptr_t    a virtual address of the machine that is managed. On a board it is a pointer; on the
- *                simulator it is a number that only the simulated CPU can follow. Quire never
+ *   quire_pa_t   a physical address, 64 bits on every machine (PA-RISC 2.0 and LPAE have more than
+ *   32)
+ *   uintptr_t    a virtual address of the machine that is managed. On a board it is a pointer; on
+ *                the simulator it is a number that only the simulated CPU can follow. Quire never
  *                dereferences one: loads and stores go through instructions or the port.
  */
 #ifndef QUIRE_TYPES_H
@@ -26,8 +27,8 @@ typedef uint64_t quire_pa_t;
 #define QUIRE_CPUS_MAX 64
 
 /*
- * Errors are returned as negative values of these, numbered as Linux and the BSDs number them in their
- * common part, so that an embedding kernel can pass them on.
+ * Errors are returned as negative values of these, numbered as Linux and the BSDs number them in
+ * their common part, so that an embedding kernel can pass them on.
  */
 enum quire_error {
 	QUIRE_EPERM = 1,
@@ -50,7 +51,8 @@ enum quire_error {
 
 /* How a user access went wrong; results of quire_fault beside the errors above. */
 enum quire_signal {
-	QUIRE_SIGBUS = 1000,  /* a page of the area has no backing: beyond the end of its file, or an I/O error */
+	/* a page of the area has no backing: beyond the end of its file, or an I/O error */
+	QUIRE_SIGBUS = 1000,
 	QUIRE_SIGSEGV = 1001, /* no area, or its protection forbids the access */
 };
 

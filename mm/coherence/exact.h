@@ -1,8 +1,8 @@
 /*
  * Inside the coherence module: the policy `exact`, moment by moment. exact.c has the theory.
  *
- * coherence.c comes here from its calls of the same names when quire_exact_on says so; a page is one
- * page, never a folio. Each call takes the page's rmap lock.
+ * coherence.c comes here from its calls of the same names when quire_exact_on says so; a page is
+ * one page, never a folio. Each call takes the page's rmap lock.
  */
 #ifndef QUIRE_MM_COHERENCE_EXACT_H
 #define QUIRE_MM_COHERENCE_EXACT_H

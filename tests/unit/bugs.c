@@ -226,6 +226,9 @@ static void test_12_wrote_against_map(void **state)
 
 		race_start(&r, isa, NULL);
 		r.file = mem_file(&r.f, "file", 1);
+		mem_map_at(&r.f, VA_B, PAGE, R | X, SHARED, r.file, 0);
+		(void)mem_fetch(&r.f, VA_B);
+		assert_int_equal(quire_munmap(r.f.space, VA_B, PAGE), 0);
 		for (unsigned point = 0; more; point++) {
 			/* It was clean before, on both sides; it is mapped when the kernel has stored, or is about to. */
 			mem_map_at(&r.f, VA_B, PAGE, R | X, SHARED, r.file, 0);
@@ -593,62 +596,53 @@ static void test_31_protect_against_writeback(void **state)
 /* --- 32: a frame is free only when no CPU can reach it ---------------------------------------------------------------------- */
 
 struct reuse {
-	struct race r;
-	struct quire_space *other;
-	bool inside; /* munmap came to its purge */
+	struct files f;
+	struct quire_page *page;
+	bool looked, held; /* when munmap came to its purge */
 };
 
-/*
- * CPU 0 is about to purge: another process on CPU 1 takes a frame and stores, then CPU 2 stores where it still can.
- */
-static void reuse_now(struct simulated *s, enum quire_site site)
+/* CPU 0 is about to purge: CPU 1 stores where it still can, so the frame must not be anybody else's yet. */
+static void look_at_frame(struct simulated *s, enum quire_site site)
 {
 	struct reuse *u = s->test;
-	struct sim *sim = s->sim;
 
-	if (site != QUIRE_SITE_TLB_BATCH || u->inside)
+	if (site != QUIRE_SITE_TLB_BATCH || u->looked)
 		return; /* later ones are of tables */
-	u->inside = true;
-	sim_switch(sim, 1);
-	assert_int_equal(sim_store(sim, VA_AWAY, 1, 'n'), 0);
-	sim_switch(sim, 2);
-	(void)sim_store(sim, VA_A, 1, 'o');
-	sim_switch(sim, 0);
+	u->looked = true;
+	u->held = quire_atomic_read(&u->page->refs) != 0;
+	sim_switch(s->sim, 1);
+	(void)sim_store(s->sim, VA_A, 1, 'o');
+	sim_switch(s->sim, 0);
 }
 
 static void test_32_free_after_purge(void **state)
 {
 	(void)state;
 	for (each_isa(isa)) {
+		struct quire_slot slot;
 		struct reuse u;
-		struct files *f = &u.r.f;
-		uintptr_t va = VA_AWAY;
-		int error;
+		uintptr_t next;
 
 		memset(&u, 0, sizeof(u));
-		files_start_cpus(f, isa, NULL, 3);
-		u.other = quire_space_create(f->s.q, &error);
-		assert_non_null(u.other);
-		assert_int_equal(quire_mmap(u.other, &va, PAGE, R | W, PRIVATE | ANON | QUIRE_MAP_FIXED,
-					    NULL, 0, false), 0);
-		mem_map_at(f, VA_A, PAGE, R | W, PRIVATE | ANON, NULL, 0);
-		mem_cpu(f, 2, f->space);
-		mem_store(f, VA_A, 'a');
-		mem_cpu(f, 1, u.other);
-		mem_cpu(f, 0, f->space);
-		f->s.test = &u;
-		f->s.on_maintenance = reuse_now;
-		assert_int_equal(quire_munmap(f->space, VA_A, PAGE), 0);
-		f->s.on_maintenance = NULL;
-		assert_true(u.inside);
-		mem_cpu(f, 1, u.other);
-		assert_int_equal(mem_load(f, VA_AWAY), 'n');
-		mem_cpu(f, 2, f->space);
-		assert_int_equal(mem_try_store(f, VA_A, 1), -QUIRE_SIGSEGV);
-		mem_leave(f);
-		quire_space_destroy(u.other);
-		quire_space_destroy(f->space);
-		simulated_end(&f->s);
+		mem_start(&u.f, isa, NULL);
+		mem_map_at(&u.f, VA_A, PAGE, R | W, PRIVATE | ANON, NULL, 0);
+		mem_cpu(&u.f, 1, u.f.space);
+		mem_store(&u.f, VA_A, 'a');
+		mem_cpu(&u.f, 0, u.f.space);
+		assert_true(quire_table_find(u.f.space, VA_A, &slot, &next));
+		u.page = quire_page_of(u.f.s.q, quire_slot_read(&slot).frame);
+		u.f.s.test = &u;
+		u.f.s.on_maintenance = look_at_frame;
+		assert_int_equal(quire_munmap(u.f.space, VA_A, PAGE), 0);
+		u.f.s.on_maintenance = NULL;
+		assert_true(u.looked);
+		assert_true(u.held);
+		mem_cpu(&u.f, 1, u.f.space);
+		assert_int_equal(mem_try_store(&u.f, VA_A, 1), -QUIRE_SIGSEGV);
+		mem_leave(&u.f);
+		quire_space_destroy(u.f.space);
+		assert_int_equal(quire_fs_unmount(u.f.fs), 0);
+		simulated_end(&u.f.s);
 	}
 }
 
@@ -790,6 +784,7 @@ int main(void)
 		cmocka_unit_test(test_35_wide_frames),
 		cmocka_unit_test(test_46_writeback_against_store),
 		cmocka_unit_test(test_48_device_reads),
+		cmocka_unit_test(test_49_write_against_store),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

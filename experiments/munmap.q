@@ -23,7 +23,7 @@ time munmap ms {
 # Published: 0.8 to 0.9 s before (here 850 ms), about 5 ms on UP. No figure after, but the threshold: 2 MB.
 publish munmap ms  before=850  up=5
 in after,up measure "flush from" K = threshold(data)
-publish "flush from" K  after=2048  up=512
+publish "flush from" K  after=2048
 
 # A threshold may change cost, never results: on both sides of it, data of a process and of a file come through.
 mount   ram ramfs

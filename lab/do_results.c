@@ -280,9 +280,30 @@ static int by_cycles(const void *a, const void *b)
 	return x->op < y->op ? -1 : 1;
 }
 
+/* What the simulator found out of needs, or else that an operation found nothing to do. */
+static void count_needless(const struct sim *sim, struct lab_maintenance *m, const struct sim_account *account)
+{
+	const struct sim_need *need = sim_need(sim, m->site, m->op);
+
+	m->needless = account->idle;
+	if (!need || m->op == SIM_OP_BARRIER)
+		return;
+	m->decided = true;
+	m->need = *need;
+	m->needless = 0;
+	for (unsigned i = 0; i < SIM_VERDICT_COUNT; i++) {
+		if (i == SIM_VERDICT_NEEDED || i == SIM_VERDICT_UNDECIDED)
+			continue;
+		m->needless += need->count[i];
+		m->wasted += need->ticks[i] / SIM_TICKS_A_CYCLE;
+	}
+}
+
 static void gather_maintenance(struct lab_run *run)
 {
 	struct lab_variant *result = run->result;
+
+	sim_needless_settle(run->world->sim);
 
 	result->maintenance =
 		lab_new((QUIRE_SITE_COUNT + 1) * SIM_OP_COUNT * sizeof(*result->maintenance));
@@ -290,12 +311,18 @@ static void gather_maintenance(struct lab_run *run)
 		for (unsigned op = 0; op < SIM_OP_COUNT; op++) {
 			const struct sim_account *account = sim_account(run->world->sim, site, op);
 
-			if (account->count)
-				result->maintenance[result->maintenance_count++] =
-					(struct lab_maintenance){site, op, account->count,
-								 account->idle,
-								 account->ticks /
-									 SIM_TICKS_A_CYCLE};
+			struct lab_maintenance *m = &result->maintenance[result->maintenance_count];
+
+			if (!account->count)
+				continue;
+			*m = (struct lab_maintenance){
+				.site = site,
+				.op = op,
+				.count = account->count,
+				.cycles = account->ticks / SIM_TICKS_A_CYCLE,
+			};
+			count_needless(run->world->sim, m, account);
+			result->maintenance_count++;
 		}
 	qsort(result->maintenance, result->maintenance_count, sizeof(*result->maintenance),
 	      by_cycles);

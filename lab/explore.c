@@ -31,6 +31,7 @@ struct checks {
 	volatile const int *stop;
 	json_t *json; /* NULL: not asked for */
 	unsigned refuted, failed;
+	unsigned machines; /* of --drop all: those on which Quire runs */
 	bool text;
 };
 
@@ -312,6 +313,7 @@ static bool drop_one(struct checks *checks, const char *name, enum quire_site si
 	if (!set_up(&check, checks->line, name, &skip)) {
 		checks->failed++;
 	} else if (!skip) {
+		checks->machines += site == 0;
 		check.setting.dropped = site;
 		run(&check, checks);
 		progress_clear();
@@ -346,8 +348,9 @@ static void drop_all(struct checks *checks, char *const *names, size_t count)
 			       quire_site_name((enum quire_site)site), checks->bounds.depth);
 	}
 	if (checks->text)
-		printf("%u of %u sites caught when left out, on %zu machine%s, to depth %u\n",
-		       caught_sites, sites, count, count == 1 ? "" : "s", checks->bounds.depth);
+		printf("%u of %u sites caught when left out, on %u machine%s, to depth %u\n",
+		       caught_sites, sites, checks->machines, checks->machines == 1 ? "" : "s",
+		       checks->bounds.depth);
 	checks->refuted += caught_sites < sites;
 }
 

@@ -94,6 +94,7 @@ bool lab_script_by_name(const struct lab_script *script);        /* runs only wh
 
 struct lab_options {
 	bool full;                    /* published sizes */
+	bool needless;                /* which maintenance was needed is found out */
 	const char *machine;          /* --machine; NULL: the script's. Of variants that name theirs, it chooses */
 	struct lab_assignment {
 		char *key, *value;

@@ -20,6 +20,7 @@ enum {
 	KEY_JSON = 'j',
 	KEY_FULL = 'f',
 	KEY_JOBS = 'J',
+	KEY_NEEDLESS = 'n',
 	KEY_KEYS = 'k',
 	KEY_DEPTH = 'd',
 	KEY_SECONDS = 't',
@@ -43,6 +44,8 @@ static const struct argp_option option_table[] = {
 	 1},
 	{"full", KEY_FULL, NULL, 0, "Run at the published sizes", 1},
 	{"jobs", KEY_JOBS, "N", 0, "Run N variants at once (default: one a CPU)", 1},
+	{"needless", KEY_NEEDLESS, NULL, 0,
+	 "Find out which maintenance no later read was in need of (slower; see sim/needless.c)", 1},
 	{"keys", KEY_KEYS, NULL, 0, "machines: list the keys of machine files instead", 2},
 	{"depth", KEY_DEPTH, "N", 0, "check: explore all runs of N steps (default 4)", 3},
 	{"seconds", KEY_SECONDS, "N", 0, "check: stop after N seconds and say what is known", 3},
@@ -61,7 +64,8 @@ static const struct argp_option option_table[] = {
 };
 
 /* Options of `run`; of `machines`; `bench` has none. */
-static const char run_keys[] = {KEY_MACHINE, KEY_POLICY, KEY_SET, KEY_JSON, KEY_FULL, KEY_JOBS, 0};
+static const char run_keys[] = {KEY_MACHINE, KEY_POLICY, KEY_SET,      KEY_JSON,
+				KEY_FULL,    KEY_JOBS,   KEY_NEEDLESS, 0};
 static const char check_keys[] = {
 	KEY_MACHINE, KEY_POLICY, KEY_SET,    KEY_JSON, KEY_JOBS, KEY_DEPTH,  KEY_SECONDS, KEY_CPUS,
 	KEY_PAGES,   KEY_RANDOM, KEY_SEED,   KEY_DROP, KEY_SCRIPT, KEY_MUTANT, KEY_INTERLEAVE, 0};
@@ -273,6 +277,8 @@ static void take_option(struct reading *reading, int key, char *value)
 		line->json = value;
 	else if (key == KEY_FULL)
 		line->run.full = true;
+	else if (key == KEY_NEEDLESS)
+		line->run.needless = true;
 	else if (key == KEY_JOBS)
 		take_jobs(reading, value);
 	else if (key == KEY_KEYS)

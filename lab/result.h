@@ -47,6 +47,9 @@ struct lab_maintenance {
 	enum quire_site site; /* QUIRE_SITE_COUNT: outside any site */
 	enum sim_op op;
 	uint64_t count, needless, cycles;
+	bool decided;         /* options.needless: needless is exact on the safe side, and what follows holds */
+	uint64_t wasted;      /* cycles of the needless ones */
+	struct sim_need need; /* by verdict; ticks */
 };
 
 struct lab_violation {

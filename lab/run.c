@@ -258,7 +258,10 @@ static bool prepare(FILE *errors, struct job *job, struct lab_script *script,
 static void run_once(struct job *job, bool history)
 {
 	struct lab_run *run = &job->run;
-	const struct sim_options options = {.history = history};
+	const struct sim_options options = {
+		.history = history,
+		.needless = run->options && run->options->needless,
+	};
 	const char *why;
 
 	run->world = run->script->bare ? lab_world_create_bare(&job->machine->sim, &why)
@@ -267,7 +270,7 @@ static void run_once(struct job *job, bool history)
 		lab_raise(run, (struct lab_place){0}, 0, "machine %s: %s", job->machine->name, why);
 		return;
 	}
-	/* Without memory for a history the report says less. */
+	/* Without memory for it the report says less. */
 	(void)sim_set_options(run->world->sim, &options);
 	lab_interpret(run);
 	lab_world_destroy(run->world);
@@ -369,7 +372,7 @@ static const char *common_machine(const struct lab_script *script,
 /* What the command line changed beside machine and policy. */
 static char *arguments_text(const struct lab_options *options)
 {
-	char *text = lab_format("%s", options->full ? " --full" : "");
+	char *text = lab_format("%s%s", options->full ? " --full" : "", options->needless ? " --needless" : "");
 
 	for (size_t i = 0; i < options->figure_count; i++) {
 		char *longer = lab_format("%s --set '%s=%s'", text, options->figures[i].key, options->figures[i].value);

@@ -10,6 +10,7 @@
  * the whole piece to the witness.
  */
 #include "sim/levels.h"
+#include "sim/needless.h"
 
 /* What line_read and line_write must reckon with. */
 enum lines {
@@ -244,8 +245,11 @@ void sim_line_load(struct sim *sim, uintptr_t va, quire_pa_t pa, void *to, unsig
 {
 	unsigned shift = sim->cpu->l1d.line_shift;
 	struct work work = work_begin(sim);
-	const uint8_t *line = line_read(sim, &work, va, pa, shift, GENERAL);
+	const uint8_t *line;
 
+	if (sim->needless)
+		sim_needless_load(sim, va, pa, bytes);
+	line = line_read(sim, &work, va, pa, shift, GENERAL);
 	memcpy(to, line + (pa & (((size_t)1 << shift) - 1)), bytes);
 	work.ticks += sim->machine.cost.l1_access;
 	work_pay(sim, &work);
@@ -255,6 +259,8 @@ void sim_line_store(struct sim *sim, uintptr_t va, quire_pa_t pa, const void *fr
 {
 	struct work work = work_begin(sim);
 
+	if (sim->needless)
+		sim_needless_store(sim, va, pa, bytes);
 	line_write(sim, &work, va, pa, from, bytes, sim->cpu->l1d.line_shift, GENERAL);
 	work.ticks += sim->machine.cost.l1_access;
 	work_pay(sim, &work);
@@ -266,6 +272,8 @@ uint64_t sim_uncached_load(struct sim *sim, quire_pa_t pa, unsigned bytes)
 {
 	uint64_t value = 0;
 
+	if (sim->needless)
+		sim_needless_past(sim, pa, bytes, false, true);
 	sim_charge(sim, sim->machine.cost.memory_read);
 	memcpy(&value, sim->memory.bytes + pa, bytes);
 	return value;
@@ -273,6 +281,8 @@ uint64_t sim_uncached_load(struct sim *sim, quire_pa_t pa, unsigned bytes)
 
 void sim_uncached_store(struct sim *sim, quire_pa_t pa, unsigned bytes, uint64_t value)
 {
+	if (sim->needless)
+		sim_needless_past(sim, pa, bytes, true, true);
 	sim_charge(sim, sim->machine.cost.memory_write);
 	memcpy(sim->memory.bytes + pa, &value, bytes);
 }
@@ -315,6 +325,8 @@ uint64_t sim_walker_read(struct sim *sim, quire_pa_t pa, unsigned bytes)
 		uint8_t line[CACHE_LINE_MAX];
 		struct work work = work_begin(sim);
 
+		if (sim->needless)
+			sim_needless_past(sim, pa, bytes, false, false);
 		below_read(&work, (uint32_t)(pa >> shift), line, shift);
 		memcpy(&value, line + (pa - start), bytes);
 		work_pay(sim, &work);
@@ -338,6 +350,8 @@ void sim_walker_write(struct sim *sim, quire_pa_t pa, unsigned bytes, uint64_t v
 	if (sim->machine.walker == SIM_LEVEL_L1) {
 		sim_line_store(sim, sim->kernel_base + pa, pa, &value, bytes);
 	} else if (sim->machine.walker == SIM_LEVEL_L2 && sim->l2.present) {
+		if (sim->needless)
+			sim_needless_past(sim, pa, bytes, true, false);
 		sim_below_store(&work, pa, &value, bytes);
 		work_pay(sim, &work);
 	} else {
@@ -504,6 +518,8 @@ int sim_fetch(struct sim *sim, uintptr_t va, uint64_t *value)
 	if (uncached) {
 		*value = sim_uncached_load(sim, pa, 4);
 	} else {
+		if (sim->needless)
+			sim_needless_fetch(sim, va, pa, 4);
 		memcpy(value, insn_line(sim, &work, va, pa) + (pa & (sim->cpu->l1i.line_bytes - 1)), 4);
 		work_pay(sim, &work);
 	}
@@ -519,8 +535,11 @@ static void kernel_routine(struct sim *sim)
 
 	work.ticks = sim->machine.cost.copy_set_up;
 	for (quire_pa_t pa = 0; pa < sim->machine.copy_text_bytes; pa += line_bytes) {
-		const uint8_t *line = insn_line(sim, &work, sim->kernel_base + pa, pa);
+		const uint8_t *line;
 
+		if (sim->needless)
+			sim_needless_fetch(sim, sim->kernel_base + pa, pa, line_bytes);
+		line = insn_line(sim, &work, sim->kernel_base + pa, pa);
 		sim_witness_read(sim, SIM_PARTY_FETCH, sim->kernel_base + pa, pa, line, line_bytes);
 	}
 	work_pay(sim, &work);
@@ -547,8 +566,11 @@ SIM_INLINE void read_lines(struct sim *sim, struct work *work, const struct piec
 	while (left) {
 		size_t offset = pa & (line_bytes - 1);
 		size_t bytes = left < line_bytes - offset ? left : line_bytes - offset;
-		const uint8_t *line = line_read(sim, work, va, pa, shift, lines);
+		const uint8_t *line;
 
+		if (lines == GENERAL && sim->needless)
+			sim_needless_load(sim, va, pa, bytes);
+		line = line_read(sim, work, va, pa, shift, lines);
 		__builtin_prefetch(sim->witness.reference.bytes + pa);
 		if (bytes == line_bytes)
 			line_move(to, line, shift);
@@ -570,6 +592,8 @@ SIM_INLINE void write_lines(struct sim *sim, struct work *work, const struct pie
 		size_t offset = pa & (line_bytes - 1);
 		size_t bytes = left < line_bytes - offset ? left : line_bytes - offset;
 
+		if (lines == GENERAL && sim->needless)
+			sim_needless_store(sim, va, pa, bytes);
 		line_write(sim, work, va, pa, from, bytes, shift, lines);
 		va += bytes, pa += bytes, from += bytes, left -= bytes;
 	}
@@ -579,7 +603,8 @@ static enum lines lines_of(const struct sim *sim)
 {
 	const struct cache *l1 = &sim->cpu->l1d;
 
-	if (!l1->write_back || !l1->write_allocate || l1->virtual_tag || sim->machine.alias_check)
+	if (!l1->write_back || !l1->write_allocate || l1->virtual_tag || sim->machine.alias_check ||
+	    sim->needless)
 		return GENERAL;
 	return must_snoop(sim) ? SNOOPED : PLAIN;
 }

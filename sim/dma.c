@@ -7,6 +7,7 @@
  * Transfers cost the CPU nothing here: the caller charges disk_request and disk_page.
  */
 #include "sim/levels.h"
+#include "sim/needless.h"
 
 /*
  * The next part of a transfer: within one line of the data side; *answers: whether memory does. Beyond memory the
@@ -51,6 +52,8 @@ static void part_to_memory(struct sim *sim, quire_pa_t to, const uint8_t *from, 
 	if (at != memory && !sim->l2.write_back)
 		memcpy(memory, from, bytes);
 	sim_witness_write(sim, SIM_PARTY_DEVICE, to, from, bytes);
+	if (sim->needless)
+		sim_needless_device(sim, to, bytes, true);
 }
 
 static void part_from_memory(struct sim *sim, quire_pa_t from, uint8_t *to, unsigned bytes)
@@ -60,6 +63,8 @@ static void part_from_memory(struct sim *sim, quire_pa_t from, uint8_t *to, unsi
 	if (sim->machine.dma_coherent)
 		at = coherent_bytes(sim, from, false);
 	memcpy(to, at, bytes);
+	if (sim->needless)
+		sim_needless_device(sim, from, bytes, false);
 	sim_witness_read(sim, SIM_PARTY_DEVICE, 0, from, to, bytes);
 }
 

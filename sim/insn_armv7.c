@@ -15,6 +15,7 @@
 #include <insn/armv7.h>
 
 #include "sim/insn_kernel.h"
+#include "sim/needless.h"
 #include "sim/tlb.h"
 
 /* Private peripherals and the PL310 of the simulated boards: above any memory they have. */
@@ -436,6 +437,9 @@ static void pl310_ways(struct sim *sim, uint32_t ways, enum sim_action action)
 				idle = false;
 	}
 	sim_book(sim, SIM_OP_OUTER, sim->machine.cost.outer_op, idle);
+	if (sim->needless)
+		sim_needless_count(sim, SIM_OP_OUTER, sim->machine.cost.outer_op,
+				   idle ? SIM_VERDICT_NOTHING_THERE : SIM_VERDICT_UNDECIDED);
 }
 
 void armv7_device_store(struct quire_hw *hw, quire_pa_t pa, uint32_t value)

@@ -17,6 +17,7 @@
 #include <insn/parisc.h>
 
 #include "sim/insn_kernel.h"
+#include "sim/needless.h"
 #include "sim/tlb.h"
 
 uint64_t parisc_load(struct quire_hw *hw, uintptr_t va)
@@ -38,6 +39,8 @@ static bool cache_address(struct sim *sim, uint64_t space, uintptr_t va, enum si
 	if (!sim_translate_space(sim, space, va, pa))
 		return true;
 	sim_book(sim, book, sim->machine.cost.tlb_absent, true);
+	if (sim->needless)
+		sim_needless_count(sim, book, sim->machine.cost.tlb_absent, SIM_VERDICT_NOTHING_THERE);
 	return false;
 }
 
@@ -146,6 +149,9 @@ static void purge_entry(struct quire_hw *hw, uintptr_t index, unsigned sides)
 	bool found = sim_tlb_purge_index(sim->cpu->tlb, index, sides);
 
 	sim_book(sim, SIM_OP_TLB_ENTRY, sim->machine.cost.tlb_op, !found);
+	if (sim->needless)
+		sim_needless_count(sim, SIM_OP_TLB_ENTRY, sim->machine.cost.tlb_op,
+				   found ? SIM_VERDICT_UNDECIDED : SIM_VERDICT_NOTHING_THERE);
 }
 
 void parisc_pdtlbe(struct quire_hw *hw, uintptr_t index)

@@ -90,7 +90,8 @@ struct sim_drop {
 
 #define SIM_DROPS_KEPT 16u
 
-struct sim_history; /* history.c */
+struct sim_history;  /* history.c */
+struct sim_needless; /* needless.c */
 
 struct sim_witness {
 	struct sim_memory reference; /* what memory would hold were there no caches */
@@ -145,6 +146,7 @@ struct sim {
 	const char *complaint;   /* sim_complaint */
 	struct sim_bare bare;
 	struct sim_options options;
+	struct sim_needless *needless; /* NULL: options.needless is off. needless.h */
 	struct sim_pending *pending; /* NULL: maintenance acts at once */
 	struct sim_owners owners;
 	struct sim_changes changes;

@@ -8,6 +8,7 @@
  * asynchronous, later (pending.c). It is paid for when it is issued, by what it finds then.
  */
 #include "sim/levels.h"
+#include "sim/needless.h"
 
 void sim_book(struct sim *sim, enum sim_op op, uint64_t ticks, bool idle)
 {
@@ -212,10 +213,14 @@ static enum sim_found issue(struct sim *sim, struct sim_maintenance *op, enum si
 	const struct sim_costs *cost = &sim->machine.cost;
 	struct work work = work_begin(sim);
 	bool waits = sim->pending != NULL;
+	void *ghosts = NULL;
 	enum sim_found found;
+	bool idle;
 
 	sim_drain(sim);
 	op->cpu = (uint8_t)sim->current;
+	if (sim->needless && !waits)
+		ghosts = sim_needless_begin(sim, op, book);
 	found = carry_out(sim, &work, op, waits ? 0 : op->action);
 	if (op->target == SIM_TARGET_DATA && found == SIM_FOUND_CLEAN)
 		ticks += cost->data_op_clean;
@@ -225,7 +230,10 @@ static enum sim_found issue(struct sim *sim, struct sim_maintenance *op, enum si
 		expect_writes(sim, &work, op, found);
 		sim_pending_add(sim, op);
 	}
-	book_work(sim, book, &work, ticks, was_idle(found, (enum sim_action)op->action));
+	idle = was_idle(found, (enum sim_action)op->action);
+	book_work(sim, book, &work, ticks, idle);
+	if (sim->needless)
+		sim_needless_end(sim, ghosts, op, book, work_ticks(sim, &work) + ticks, idle, found);
 	return found;
 }
 

@@ -7,7 +7,7 @@
  */
 #include <stdlib.h>
 
-#include "sim/internal.h"
+#include "sim/needless.h"
 
 /* --- Where things are in the address space -----------------------------------------------------------
  *
@@ -241,6 +241,7 @@ void sim_destroy(struct sim *sim)
 	}
 	allocator.free(allocator.context, sim->owners.frames);
 	allocator.free(allocator.context, sim->pending);
+	sim_needless_destroy(sim->needless);
 	cache_destroy(&sim->l2, &allocator);
 	sim_witness_destroy(&sim->witness, &allocator);
 	sim_memory_destroy(&sim->memory, &allocator);
@@ -264,6 +265,12 @@ int sim_set_options(struct sim *sim, const struct sim_options *options)
 		if (!sim->pending)
 			return -QUIRE_ENOMEM;
 	}
+	if (options->needless && !sim->needless) {
+		sim->needless = sim_needless_create(sim);
+		if (!sim->needless)
+			return -QUIRE_ENOMEM;
+	}
+	sim->options.needless |= options->needless;
 	sim->options.history |= options->history;
 	sim->options.asynchronous |= options->asynchronous;
 	return 0;

@@ -62,6 +62,8 @@ struct sim_options {
 	 * Accesses of that CPU to the very line come after them. x86-64's INVLPG, CR3 and WBINVD act at once.
 	 */
 	bool asynchronous;
+	/* Which operations were needed is found out: sim_need. Every access costs the host several times as much. */
+	bool needless;
 };
 
 /* From now on; what was on stays on. 0 or -QUIRE_ENOMEM. */
@@ -313,6 +315,37 @@ void sim_site_end(struct sim *sim, enum quire_site site);
 /* site == QUIRE_SITE_COUNT: instructions outside any site. */
 const struct sim_account *sim_account(const struct sim *sim, enum quire_site site, enum sim_op op);
 const char *sim_op_name(enum sim_op op);
+
+/*
+ * Was an operation needed? X(identifier, words). It was if some later read would have been wrong without it. The
+ * verdicts are safe, not exact (sim/needless.c): what was needed is never called needless, and all that are called
+ * needless could have been left out together.
+ */
+#define SIM_VERDICTS(X)                                                                            \
+	X(NEEDED, "needed")                                                                        \
+	X(NOTHING_DIRTY, "nothing dirty")   /* a clean of a line that was not dirty */             \
+	X(NOTHING_THERE, "nothing there")   /* no line, no TLB entry */                            \
+	X(TWICE, "twice")                   /* one before or after it did the same, with no read in between */ \
+	X(NOT_READ, "not read")             /* nobody would have read it wrongly before it left by itself */ \
+	X(UNDECIDED, "undecided")           /* open when the run ended, or beyond what is followed */
+
+enum sim_verdict {
+#define X(id, name) SIM_VERDICT_##id,
+	SIM_VERDICTS(X)
+#undef X
+		SIM_VERDICT_COUNT
+};
+
+struct sim_need {
+	uint64_t count[SIM_VERDICT_COUNT];
+	uint64_t ticks[SIM_VERDICT_COUNT];
+};
+
+/* Barriers have none. NULL: options.needless is off. */
+const struct sim_need *sim_need(const struct sim *sim, enum quire_site site, enum sim_op op);
+const char *sim_verdict_name(enum sim_verdict verdict); /* NULL beyond the list */
+/* Decides what has left the caches unnoticed: before the results of a run are taken. */
+void sim_needless_settle(struct sim *sim);
 
 struct sim_counts {
 	uint64_t lines;      /* line accesses of the data side */

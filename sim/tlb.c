@@ -15,6 +15,7 @@
  * returned (owners.c). One that leads to a freed frame is stale whatever runs. An entry that allows
  * less than the tables is none, since it costs a fault and no more.
  */
+#include "sim/needless.h"
 #include "sim/tlb.h"
 
 /* More than any chain of faults that makes progress: absent, young, copy on write, first store. */
@@ -213,6 +214,9 @@ void sim_tlb_operation(struct sim *sim, const struct sim_tlb_match *match, bool 
 	if (all_cpus && sim->machine.cpus > 1)
 		ticks += cost->broadcast;
 	sim_book(sim, book, ticks, !found);
+	if (sim->needless)
+		sim_needless_count(sim, book, ticks,
+				   found ? SIM_VERDICT_UNDECIDED : SIM_VERDICT_NOTHING_THERE);
 }
 
 /* --- Translation -------------------------------------------------------------------------- */

@@ -21,7 +21,7 @@ expect  threshold(tlb) >= 16K
 expect  threshold(tlb) <= 2560K
 
 process p
-repeat 3 as=i {
+repeat 2 as=i {
 	map     a anonymous private rw size=($i * 512K + 64K)
 	store   a
 	unmap   a

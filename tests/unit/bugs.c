@@ -52,7 +52,7 @@ static void be_in(struct race *r, struct quire_space *space)
 		simulated_load(&r->f.s, space);
 }
 
-/* --- 1: the flag is set after the maintenance ---------------------------------------------------- */
+/* --- 1: the flag is set after the maintenance ------------------------------------------------- */
 
 static void execute_here(struct race *r, unsigned side)
 {
@@ -118,7 +118,7 @@ static void test_01_flag_after_maintenance(void **state)
 	}
 }
 
-/* --- 4: the hook on what is no user page ------------------------------------------------------------ */
+/* --- 4: the hook on what is no user page ------------------------------------------------------ */
 
 static void test_04_foreign_page(void **state)
 {
@@ -143,7 +143,7 @@ static void test_04_foreign_page(void **state)
 	}
 }
 
-/* --- 8: every page of a folio ------------------------------------------------------------------------- */
+/* --- 8: every page of a folio ----------------------------------------------------------------- */
 
 #define FOLIO_ORDER 2
 #define FOLIO_PAGES (1u << FOLIO_ORDER)
@@ -195,7 +195,7 @@ static void test_08_folio(void **state)
 	}
 }
 
-/* --- 12: the clean flag against a map that appears at the same time ----------------------------------- */
+/* --- 12: the clean flag against a map that appears at the same time --------------------------- */
 
 static void kernel_stores(void *arg)
 {
@@ -230,7 +230,7 @@ static void test_12_wrote_against_map(void **state)
 		(void)mem_fetch(&r.f, VA_B);
 		assert_int_equal(quire_munmap(r.f.space, VA_B, PAGE), 0);
 		for (unsigned point = 0; more; point++) {
-			/* It was clean before, on both sides; it is mapped when the kernel has stored, or is about to. */
+			/* Clean before, on both sides; mapped when the kernel has stored, or is about to. */
 			mem_map_at(&r.f, VA_B, PAGE, R | X, SHARED, r.file, 0);
 			r.value = (uint8_t)(point + 1);
 			mem_cpu(&r.f, 0, NULL);
@@ -249,7 +249,7 @@ static void test_12_wrote_against_map(void **state)
 	}
 }
 
-/* --- 17, 18, 49: calls on a file against each other ------------------------------------------------------ */
+/* --- 17, 18, 49: calls on a file against each other ------------------------------------------- */
 
 static void write_from_map(void *arg)
 {
@@ -378,7 +378,7 @@ static void test_18_truncate_against_fault(void **state)
 	}
 }
 
-/* --- 19: a small write into a large page -------------------------------------------------------------------- */
+/* --- 19: a small write into a large page ------------------------------------------------------ */
 
 static void test_19_large_page(void **state)
 {
@@ -409,7 +409,7 @@ static void test_19_large_page(void **state)
 	}
 }
 
-/* --- 20: a long symlink after reclaim --------------------------------------------------------------------------- */
+/* --- 20: a long symlink after reclaim --------------------------------------------------------- */
 
 static void test_20_symlink(void **state)
 {
@@ -435,7 +435,7 @@ static void test_20_symlink(void **state)
 	}
 }
 
-/* --- 21: the translation goes before the lines ---------------------------------------------------------------------- */
+/* --- 21: the translation goes before the lines ------------------------------------------------ */
 
 static void unmap_page(void *arg)
 {
@@ -488,7 +488,7 @@ static void test_21_purge_then_flush(void **state)
 	race_end(&r);
 }
 
-/* --- 25: the whole cache, where other CPUs cannot be called ------------------------------------------------------------ */
+/* --- 25: the whole cache, where other CPUs cannot be called ----------------------------------- */
 
 static void test_25_no_cross_calls(void **state)
 {
@@ -523,7 +523,7 @@ static void test_25_no_cross_calls(void **state)
 	}
 }
 
-/* --- 31: mprotect against a change whose purge is still to come ------------------------------------------------------------ */
+/* --- 31: mprotect against a change whose purge is still to come ------------------------------- */
 
 static void sync_file(void *arg)
 {
@@ -593,7 +593,7 @@ static void test_31_protect_against_writeback(void **state)
 	}
 }
 
-/* --- 32: a frame is free only when no CPU can reach it ---------------------------------------------------------------------- */
+/* --- 32: a frame is free only when no CPU can reach it ---------------------------------------- */
 
 struct reuse {
 	struct files f;
@@ -646,7 +646,7 @@ static void test_32_free_after_purge(void **state)
 	}
 }
 
-/* --- 35: wide frame numbers --------------------------------------------------------------------------------------------------- */
+/* --- 35: wide frame numbers ------------------------------------------------------------------- */
 
 static void test_35_wide_frames(void **state)
 {
@@ -681,7 +681,7 @@ static void test_35_wide_frames(void **state)
 	}
 }
 
-/* --- 46, 47: writeback against stores ---------------------------------------------------------------------------------------------- */
+/* --- 46, 47: writeback against stores --------------------------------------------------------- */
 
 static void store_value(void *arg)
 {
@@ -732,7 +732,7 @@ static void test_46_writeback_against_store(void **state)
 	}
 }
 
-/* --- 48: a device reads a page that is stored to through a mapping --------------------------------------------------------------------- */
+/* --- 48: a device reads a page that is stored to through a mapping ---------------------------- */
 
 static void test_48_device_reads(void **state)
 {

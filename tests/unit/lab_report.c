@@ -42,8 +42,8 @@ static void test_contents(void **state)
 		"  maintenance [after]: none\n",
 		"(outside any site)",
 		"NEEDLESS: data flush by coherence.kernel-read [before]: 16,777,216 operations",
-		"SUMMARY: sample: 2 variants, 4 measures, 5 expectations checked, 1,048,576 bytes "
-		"verified; 0 failed, 0 violations\n",
+		("SUMMARY: sample: 2 variants, 4 measures, 5 expectations checked, 1,048,576 bytes "
+		 "verified; 0 failed, 0 violations\n"),
 	};
 	char *text = report(false, false);
 
@@ -150,6 +150,47 @@ static void test_faults(void **state)
 	free(text);
 }
 
+/* With verdicts the needless ones are told apart, dearest first. */
+static void test_verdicts(void **state)
+{
+	struct lab_experiment *experiment = sample_experiment(false);
+	struct lab_maintenance decided[2] = {
+		{.site = QUIRE_SITE_FORK_RANGE,
+		 .op = SIM_OP_DATA_CLEAN,
+		 .count = 9,
+		 .cycles = 900,
+		 .decided = true,
+		 .needless = 3,
+		 .wasted = 250,
+		 .need = {.count = {[SIM_VERDICT_NEEDED] = 5,
+				    [SIM_VERDICT_NOTHING_DIRTY] = 2,
+				    [SIM_VERDICT_TWICE] = 1,
+				    [SIM_VERDICT_UNDECIDED] = 1}}},
+		{.site = QUIRE_SITE_UNMAP_PAGE,
+		 .op = SIM_OP_DATA_FLUSH,
+		 .count = 4,
+		 .cycles = 800,
+		 .decided = true,
+		 .needless = 4,
+		 .wasted = 800,
+		 .need = {.count = {[SIM_VERDICT_NOT_READ] = 4}}},
+	};
+	char *text = NULL;
+	size_t bytes;
+	FILE *to = open_memstream(&text, &bytes);
+
+	(void)state;
+	experiment->variants[0].maintenance = decided;
+	experiment->variants[0].maintenance_count = 2;
+	lab_report(to, experiment, false);
+	fclose(to);
+	has(text, "\nNEEDLESS: data flush by coherence.unmap.page [before]: 4 operations no read needed, 800 cycles "
+		  "wasted (4 not read; 0 needed, 0 undecided)\n"
+		  "NEEDLESS: data clean by flush-range.fork [before]: 3 operations no read needed, 250 cycles "
+		  "wasted (2 nothing dirty, 1 twice; 5 needed, 1 undecided)\n");
+	free(text);
+}
+
 static void test_colour(void **state)
 {
 	char *text = report(true, true);
@@ -191,6 +232,7 @@ int main(void)
 		cmocka_unit_test(test_times),
 		cmocka_unit_test(test_maintenance_order),
 		cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_verdicts),
 		cmocka_unit_test(test_colour),
 		cmocka_unit_test(test_summary),
 	};

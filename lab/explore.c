@@ -82,15 +82,14 @@ static unsigned cpus_of(const struct command_line *line, const struct sim_machin
 	return machine->cpus < CPUS_DEFAULT ? machine->cpus : CPUS_DEFAULT;
 }
 
-/* False after a message. *skip: Quire does not run on the machine. */
+/* False after a message. *unfit: why Quire does not run on the machine; NULL: it does. */
 static bool set_up(struct explore_check *check, const struct command_line *line, const char *name,
-		   bool *skip)
+		   const char **unfit)
 {
 	struct lab_machine *machine = lab_machine_load(stderr, name);
-	const char *why;
 	bool good = machine != NULL;
 
-	*skip = false;
+	*unfit = NULL;
 	for (size_t i = 0; good && i < line->run.figure_count; i++)
 		good = lab_machine_set(stderr, machine, line->run.figures[i].key,
 				       line->run.figures[i].value);
@@ -104,9 +103,8 @@ static bool set_up(struct explore_check *check, const struct command_line *line,
 		check->setting.mutant = EXPLORE_MUTANT_NONE;
 		good = set_policy(&check->setting.policy, &line->run);
 		lab_policy_print(&check->setting.policy, check->policy, sizeof(check->policy));
-		why = explore_machine(&check->setting.machine, &machine->sim,
-				      cpus_of(line, &machine->sim));
-		*skip = why != NULL;
+		*unfit = explore_machine(&check->setting.machine, &machine->sim,
+					 cpus_of(line, &machine->sim));
 		explore_setting_ready(&check->setting);
 	}
 	lab_machine_free(machine);
@@ -232,13 +230,16 @@ static bool check_machine(struct checks *checks, const char *name, enum quire_si
 			  enum explore_mutant mutant)
 {
 	struct explore_check check = {.result.end = EXPLORE_FAILED};
-	bool skip, good = set_up(&check, checks->line, name, &skip);
+	const char *unfit;
+	bool good = set_up(&check, checks->line, name, &unfit);
 
-	if (!good)
+	if (good && unfit && checks->line->run.machine)
+		fprintf(stderr, "quire: check: machine %s: %s\n", check.machine, unfit);
+	else if (good && unfit && checks->text)
+		printf("%s: not checked: %s\n", check.machine, unfit);
+	if (!good || (unfit && checks->line->run.machine))
 		checks->failed++;
-	else if (skip && checks->text)
-		printf("%s: not checked: it has no architecture code\n", check.machine);
-	if (good && !skip) {
+	if (good && !unfit) {
 		check.setting.dropped = dropped;
 		check.setting.mutant = mutant;
 		if (dropped == QUIRE_SITE_COUNT && mutant == EXPLORE_MUTANT_NONE)
@@ -308,11 +309,12 @@ bool explore_mutant_find(const char *name, enum explore_mutant *mutant, char *me
 static bool drop_one(struct checks *checks, const char *name, enum quire_site site)
 {
 	struct explore_check check = {.result.end = EXPLORE_FAILED};
-	bool skip, caught = false;
+	const char *unfit;
+	bool caught = false;
 
-	if (!set_up(&check, checks->line, name, &skip)) {
+	if (!set_up(&check, checks->line, name, &unfit)) {
 		checks->failed++;
-	} else if (!skip) {
+	} else if (!unfit) {
 		checks->machines += site == 0;
 		check.setting.dropped = site;
 		run(&check, checks);
@@ -448,7 +450,9 @@ int explore_command(const struct command_line *line)
 	run_all(&checks, count ? names : one, count ? count : line->run.machine ? 1 : 0);
 	data_names_free(names, count);
 	status = status_of(&checks);
-	if (line->json && (!write_json(&output, checks.json) || !output_finish(&output)))
+	if (line->json && status == LAB_USAGE)
+		output_drop(&output);
+	else if (line->json && (!write_json(&output, checks.json) || !output_finish(&output)))
 		status = LAB_INTERNAL;
 	json_decref(checks.json);
 	return status;
@@ -469,7 +473,8 @@ bool explore_bench(FILE *to)
 	struct command_line line = {0};
 	struct explore_check check = {.result.end = EXPLORE_FAILED};
 	struct explore_bounds bounds = {.depth = DEPTH_DEFAULT, .jobs = 1};
-	bool skip, good = set_up(&check, &line, "pandaboard", &skip);
+	const char *unfit;
+	bool good = set_up(&check, &line, "pandaboard", &unfit) && !unfit;
 	double seconds = cpu_seconds();
 
 	if (good)

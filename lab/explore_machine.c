@@ -9,6 +9,7 @@
  * routine has no text, so that it evicts nothing: evictions are the search's.
  */
 #include "lab/explore.h"
+#include "lab/world.h"
 
 #include <string.h>
 
@@ -46,15 +47,15 @@ static void shrink(const struct sim_machine *machine, struct sim_cache *cache, u
 const char *explore_machine(struct sim_machine *small, const struct sim_machine *large,
 			    unsigned cpus)
 {
-	if (large->isa == SIM_BARE)
-		return "the machine has no architecture code: Quire does not run on it";
 	*small = *large;
+	small->cpus = cpus;
+	if (lab_world_unfit(small))
+		return lab_world_unfit(small);
 	shrink(large, &small->l1d, DATA_WAYS);
 	shrink(large, &small->l1i, INSN_WAYS);
 	shrink(large, &small->l2, L2_WAYS);
 	if (small->colour_bytes > 2 * QUIRE_PAGE_BYTES)
 		small->colour_bytes = 2 * QUIRE_PAGE_BYTES;
-	small->cpus = cpus;
 	small->memory_bytes = (FRAMES + FRAMES_A_CPU * cpus) * QUIRE_PAGE_BYTES;
 	small->kernel_text_bytes = QUIRE_PAGE_BYTES;
 	small->copy_text_bytes = 0;

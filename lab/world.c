@@ -241,6 +241,16 @@ static const struct quire_arch *arch_of(enum sim_isa isa)
 	}
 }
 
+const char *lab_world_unfit(const struct sim_machine *machine)
+{
+	if (machine->isa == SIM_BARE)
+		return "there is no architecture code for it: it runs the alias test only";
+	if (machine->cpus > 1 && !machine->data_coherent)
+		return "hardware does not keep the D caches of its CPUs coherent, which Quire needs: "
+		       "set coherence.data = yes or machine.cpus = 1";
+	return NULL;
+}
+
 static const char *boot(struct lab_world *world, const struct sim_machine *machine,
 			const struct quire_policy *policy)
 {
@@ -249,8 +259,8 @@ static const char *boot(struct lab_world *world, const struct sim_machine *machi
 	struct quire_config config;
 	int error;
 
-	if (machine->isa == SIM_BARE)
-		return "there is no architecture code for it: it runs the alias test only";
+	if (lab_world_unfit(machine))
+		return lab_world_unfit(machine);
 	if (text + LAB_SCRATCH_BYTES + (1u << 20) > machine->memory_bytes)
 		return "the machine's memory holds little more than its kernel";
 	world->scratch = sim_kernel_base(world->sim) + (uintptr_t)text;

@@ -32,6 +32,8 @@ struct lab_world {
 /* Simulated time starts at this many seconds after 1970: file times look like file times. */
 #define LAB_TIME_START_S 1200000000u
 
+/* Why Quire cannot run on such a machine (a sentence); NULL: it can. */
+const char *lab_world_unfit(const struct sim_machine *machine);
 /* Boots the machine. NULL with *why set (a sentence). */
 struct lab_world *lab_world_create(const struct sim_machine *machine,
 				   const struct quire_policy *policy, const char **why);

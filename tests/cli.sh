@@ -178,6 +178,9 @@ fi
 
 # --- machines without architecture code, and machines of variants
 refuse "machine sh4 has no architecture code: it runs the alias test only" run mapped-read --machine sh4 "${json[@]}"
+refuse "machine sh4: there is no architecture code for it" check --machine sh4 "${json[@]}"
+refuse "hardware does not keep the D caches of its CPUs coherent" run munmap --set coherence.data=no "${json[@]}"
+refuse "hardware does not keep the D caches of its CPUs coherent" check --machine pandaboard --set coherence.data=no "${json[@]}"
 refuse "no variant of .* runs on 'hp-a500-5y', did you mean 'hp-a500-5x'" run alias-test --machine hp-a500-5y "${json[@]}"
 refuse "runs on bare machines, without Quire" run alias-test --policy coherence=page "${json[@]}"
 printf 'bare\nvariant a machine=sh3\nalias-test\n' >variant.q

@@ -43,7 +43,7 @@ time untouched {
 	map     m data shared r readonly
 	msync   m invalidate
 }
-measure "page fault" us = (touched - untouched) / pages(data)
+measure "page fault" us = (touched - untouched) / pages(data) note "what a clean costs is in no figure before by itself: it is the Pandaboard's, see docs/figures.md"
 publish "page fault" us  before=3.6209  after=3.0759
 
 # --- Programs: files, and what each maps and touches when it starts ---

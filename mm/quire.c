@@ -169,13 +169,24 @@ static struct quire *new_quire(const struct quire_config *config)
 	return q;
 }
 
+/* Caches and TLBs are made empty on the way; that cannot be left out. */
+static int boot_cpu(struct quire *q, int (*boot)(struct quire_machine *machine))
+{
+	bool told = quire_maintain_begin(q, QUIRE_SITE_BOOT);
+	int error = boot(&q->machine);
+
+	if (told)
+		quire_maintain_end(q, QUIRE_SITE_BOOT);
+	return error;
+}
+
 static int start(struct quire *q)
 {
 	int error = percpu_init(q);
 
 	if (error)
 		return error;
-	error = q->machine.arch->boot(&q->machine);
+	error = boot_cpu(q, q->machine.arch->boot);
 	if (error)
 		goto no_boot;
 	error = quire_pages_init(q);
@@ -209,7 +220,7 @@ struct quire *quire_create(const struct quire_config *config, int *error)
 
 int quire_cpu_online(struct quire *q)
 {
-	return q->machine.arch->boot_cpu(&q->machine);
+	return boot_cpu(q, q->machine.arch->boot_cpu);
 }
 
 void quire_destroy(struct quire *q)

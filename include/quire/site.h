@@ -21,7 +21,6 @@
 	X(UNMAP_PAGE, "coherence.unmap.page") /* one page's user lines as its mapping goes */      \
 	X(UNMAP_RANGE_D, "flush-range.unmap.data") /* D cache of a user range before it goes */    \
 	X(UNMAP_RANGE_I, "flush-range.unmap.insn") /* I cache of a user range before it goes */    \
-	X(FORK_RANGE, "flush-range.fork") /* user range written back for copy on write */          \
 	X(PAGE_FREE, "coherence.page-free") /* lines of a frame that changes owner */              \
 	X(DMA_TO_DEVICE, "dma.to-device") /* page cleaned for a device that reads memory */        \
 	X(DMA_FROM_DEVICE, "dma.from-device.before") /* lines dropped before a device writes */    \

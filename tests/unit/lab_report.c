@@ -155,7 +155,7 @@ static void test_verdicts(void **state)
 {
 	struct lab_experiment *experiment = sample_experiment(false);
 	struct lab_maintenance decided[2] = {
-		{.site = QUIRE_SITE_FORK_RANGE,
+		{.site = QUIRE_SITE_TABLE_NEW,
 		 .op = SIM_OP_DATA_CLEAN,
 		 .count = 9,
 		 .cycles = 900,
@@ -186,7 +186,7 @@ static void test_verdicts(void **state)
 	fclose(to);
 	has(text, "\nNEEDLESS: data flush by coherence.unmap.page [before]: 4 operations no read needed, 800 cycles "
 		  "wasted (4 not read; 0 needed, 0 undecided)\n"
-		  "NEEDLESS: data clean by flush-range.fork [before]: 3 operations no read needed, 250 cycles "
+		  "NEEDLESS: data clean by table.new [before]: 3 operations no read needed, 250 cycles "
 		  "wasted (2 nothing dirty, 1 twice; 5 needed, 1 undecided)\n");
 	free(text);
 }

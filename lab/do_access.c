@@ -37,14 +37,16 @@ static uint64_t content_end(const struct lab_map *map)
 }
 
 /*
- * What of the map's content is defined: to the end of the page that the file ends in, where zeros are (POSIX, mmap)
- * unless somebody has stored something else there (note_store).
+ * What of the map's content is defined: to the end of the page that the file ends in, where zeros
+ * are (POSIX, mmap) unless somebody has stored something else there (note_store).
  */
 static uint64_t content_limit(const struct lab_map *map)
 {
 	uint64_t end = content_end(map);
 
-	return end > UINT64_MAX - QUIRE_PAGE_MASK ? end : (end + QUIRE_PAGE_MASK) & ~(uint64_t)QUIRE_PAGE_MASK;
+	return end > UINT64_MAX - QUIRE_PAGE_MASK
+		       ? end
+		       : (end + QUIRE_PAGE_MASK) & ~(uint64_t)QUIRE_PAGE_MASK;
 }
 
 /* --- Order ---------------------------------------------------------------------------- */

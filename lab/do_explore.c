@@ -1,8 +1,9 @@
 /*
  * Runs of the small world of `quire check`, in a script: explore, step.
  *
- * `explore` makes the small world of the script's machine and policy. `step` is one move in it, in the words that
- * the check prints. So a counterexample is a script, and repeats itself exactly: it runs in the world it was found in.
+ * `explore` makes the small world of the script's machine and policy. `step` is one move in it, in
+ * the words that the check prints. So a counterexample is a script, and repeats itself exactly: it
+ * runs in the world it was found in.
  */
 #include <stdlib.h>
 #include <string.h>

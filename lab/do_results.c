@@ -258,7 +258,10 @@ bool lab_do_syscall(struct lab_run *run, const struct lab_statement *s)
 	return true;
 }
 
-/* What a program does beyond the memory it touches, at the price of the machine file; a shell is the only kind. */
+/*
+ * What a program does beyond the memory it touches, at the price of the machine file; a shell is
+ * the only kind.
+ */
 bool lab_do_work(struct lab_run *run, const struct lab_statement *s)
 {
 	if (lab_word(run, s, "KIND", -1) < 0)
@@ -281,7 +284,8 @@ static int by_cycles(const void *a, const void *b)
 }
 
 /* What the simulator found out of needs, or else that an operation found nothing to do. */
-static void count_needless(const struct sim *sim, struct lab_maintenance *m, const struct sim_account *account)
+static void count_needless(const struct sim *sim, struct lab_maintenance *m,
+			   const struct sim_account *account)
 {
 	const struct sim_need *need = sim_need(sim, m->site, m->op);
 
@@ -337,7 +341,10 @@ static const struct lab_statement *statement_at(const struct lab_statement *s, u
 	return found;
 }
 
-/* The word of the statement on a line, in blocks too; empty: there is none, or it is a move of an explored world. */
+/*
+ * The word of the statement on a line, in blocks too; empty: there is none, or it is a move of an
+ * explored world.
+ */
 static void name_statement(const struct lab_run *run, unsigned line, char *text, size_t bytes)
 {
 	const struct lab_statement *s = line ? statement_at(run->script->statements, line) : NULL;
@@ -346,7 +353,8 @@ static void name_statement(const struct lab_run *run, unsigned line, char *text,
 }
 
 /* The map of the process on that CPU that has the address; empty: none. */
-static void name_map(const struct lab_run *run, unsigned cpu, uintptr_t va, char *text, size_t bytes)
+static void name_map(const struct lab_run *run, unsigned cpu, uintptr_t va, char *text,
+		     size_t bytes)
 {
 	const struct lab_process *process = run->current[cpu];
 

@@ -83,8 +83,8 @@ static void verify_read(struct lab_run *run, const struct lab_statement *s,
 		size_t piece =
 			bytes - done < LAB_PIECE_BYTES ? (size_t)(bytes - done) : LAB_PIECE_BYTES;
 
-		if (sim_peek(run->world->sim, t->buffer->va + (uintptr_t)(t->skip + done), run->bytes,
-			     piece) == 0)
+		if (sim_peek(run->world->sim, t->buffer->va + (uintptr_t)(t->skip + done),
+			     run->bytes, piece) == 0)
 			lab_verify(run, s, t->file->content, at + done, run->bytes, piece,
 				   UINT64_MAX, what);
 		done += piece;

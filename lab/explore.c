@@ -35,7 +35,7 @@ struct checks {
 	bool text;
 };
 
-/* --- Setting up one -------------------------------------------------------------------------------- */
+/* --- Setting up one --------------------------------------------------------------------------- */
 
 void explore_setting_ready(struct explore_setting *setting)
 {
@@ -111,7 +111,7 @@ static bool set_up(struct explore_check *check, const struct command_line *line,
 	return good;
 }
 
-/* --- Running one ------------------------------------------------------------------------------------ */
+/* --- Running one ------------------------------------------------------------------------------ */
 
 /* Shortens the run that failed and tells what it is. */
 static bool settle(struct explore_check *check)
@@ -251,7 +251,7 @@ static bool check_machine(struct checks *checks, const char *name, enum quire_si
 	return good && !*checks->stop;
 }
 
-/* --- Sites left out -------------------------------------------------------------------------------------- */
+/* --- Sites left out --------------------------------------------------------------------------- */
 
 /* The nearest of `names` to a name that is none of them, in a sentence. */
 static void unknown(const char *what, const char *name, const char *const *names, size_t count,
@@ -356,7 +356,7 @@ static void drop_all(struct checks *checks, char *const *names, size_t count)
 	checks->refuted += caught_sites < sites;
 }
 
-/* --- The command ------------------------------------------------------------------------------------------- */
+/* --- The command ------------------------------------------------------------------------------ */
 
 static bool write_json(struct output *output, json_t *checks)
 {
@@ -458,7 +458,7 @@ int explore_command(const struct command_line *line)
 	return status;
 }
 
-/* --- Bench ---------------------------------------------------------------------------------------------------- */
+/* --- Bench ------------------------------------------------------------------------------------ */
 
 static double cpu_seconds(void)
 {

@@ -12,11 +12,11 @@
  *   explore_print.c    what is shown: the counterexample, the script, the final line
  *   explore.c          the command
  *
- * A world is one block of memory (struct explore_arena): the simulated machine, Quire's records and what this
- * program knows of both. So a state is saved by copying bytes, and pointers stay right.
+ * A world is one block of memory (struct explore_arena): the simulated machine, Quire's records and
+ * what this program knows of both. So a state is saved by copying bytes, and pointers stay right.
  *
- * A state is named by the moves that lead to it from the root, never by its bytes: the frontier of a search
- * then costs sixteen bytes a state.
+ * A state is named by the moves that lead to it from the root, never by its bytes: the frontier of
+ * a search then costs sixteen bytes a state.
  */
 #ifndef LAB_EXPLORE_H
 #define LAB_EXPLORE_H
@@ -36,16 +36,18 @@ enum {
 	EXPLORE_NOBODY = 0xff, /* the process of an idle CPU */
 };
 
-/* --- The arena ------------------------------------------------------------------------------------ */
+/* --- The arena -------------------------------------------------------------------------------- */
 
 /*
- * Records lie in the first part, allocated upwards, with a list of free pieces for each size; the machine's memory
- * and its reference in the second. Records are saved whole, pages only where they changed.
+ * Records lie in the first part, allocated upwards, with a list of free pieces for each size; the
+ * machine's memory and its reference in the second. Records are saved whole, pages only where they
+ * changed.
  */
 struct explore_arena {
 	uint8_t *base;
 	size_t records_max, size;
-	size_t used; /* of the records, as of the last save or restore; the truth is in the arena's head */
+	/* of the records, as of the last save or restore; the truth is in the arena's head */
+	size_t used;
 	uint8_t *touched; /* a byte a frame, outside of the arena */
 };
 
@@ -56,7 +58,7 @@ void explore_arena_destroy(struct explore_arena *arena);
 void *explore_arena_alloc(struct explore_arena *arena, size_t bytes, size_t align);
 void explore_arena_free(struct explore_arena *arena, void *memory, size_t bytes);
 
-/* --- Worlds ------------------------------------------------------------------------------------------ */
+/* --- Worlds ----------------------------------------------------------------------------------- */
 
 /* Where a process may map: each place holds all pages of the file, or as many anonymous ones. */
 enum explore_place {
@@ -74,7 +76,10 @@ struct explore_map {
 	uint64_t value[EXPLORE_PAGES_MAX]; /* ... that holds this */
 };
 
-/* What must be true: the simplest memory manager that one can think of. Values are first words of pages. */
+/*
+ * What must be true: the simplest memory manager that one can think of. Values are first words of
+ * pages.
+ */
 struct explore_model {
 	uint64_t file[EXPLORE_PAGES_MAX];
 	unsigned file_pages; /* its size */
@@ -88,7 +93,8 @@ struct explore_block {
 };
 
 /*
- * Faults put into Quire on purpose: it is told something of the machine that is not true. X(identifier, name)
+ * Faults put into Quire on purpose: it is told something of the machine that is not true.
+ * X(identifier, name)
  */
 #define EXPLORE_MUTANTS(X)                     \
 	X(BROADCAST, "broadcast-assumed")      \
@@ -118,7 +124,8 @@ struct explore_setting {
 	enum quire_site dropped; /* QUIRE_SITE_COUNT: none */
 	enum explore_mutant mutant;
 	bool data_moves; /* does it matter what D caches hold? */
-	bool every_cpu; /* does it matter on which CPU a system call without memory of a process runs? */
+	/* does it matter on which CPU a system call without memory of a process runs? */
+	bool every_cpu;
 };
 
 struct explore_world {
@@ -174,7 +181,7 @@ uintptr_t explore_address(enum explore_place place, unsigned page);
 /* The buffer that stands for user memory in read and write. */
 #define EXPLORE_BUFFER ((uintptr_t)0x10000)
 
-/* --- Moves ---------------------------------------------------------------------------------------------- */
+/* --- Moves ------------------------------------------------------------------------------------ */
 
 /* X(identifier, word) */
 #define EXPLORE_KINDS(X)            \
@@ -209,7 +216,8 @@ struct explore_move {
 	uint8_t a; /* place, process, pages of the file, or cache (enum sim_which) */
 	uint8_t b; /* page, protection, frame, or for a fill by a map place and page */
 	uint16_t
-		at; /* 0: alone; else the point of interleaving at which this one runs as a whole: */
+		/* 0: alone; else the point of interleaving at which this one runs as a whole: */
+		at;
 	uint8_t with_kind, with_cpu, with_a, with_b;
 };
 
@@ -266,7 +274,7 @@ void explore_overlap_free(struct explore_job *job);
 
 uint64_t explore_digest(const struct explore_world *world);
 
-/* --- Searches -------------------------------------------------------------------------------------------- */
+/* --- Searches --------------------------------------------------------------------------------- */
 
 struct explore_bounds {
 	unsigned depth, seconds, jobs;
@@ -305,7 +313,7 @@ bool explore_replay(struct explore_job *job, const struct explore_move *run, uns
 /* Drops moves while the run still fails. */
 void explore_minimize(struct explore_job *job, struct explore_move *run, unsigned *length);
 
-/* --- The command ------------------------------------------------------------------------------------------- */
+/* --- The command ------------------------------------------------------------------------------ */
 
 struct command_line;
 

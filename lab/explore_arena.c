@@ -1,14 +1,15 @@
 /*
  * The arena of a world, and saving it.
  *
- * Where an allocation lies must depend on nothing but the allocations before it, or a run would not be the same
- * twice: so the list of free pieces is a stack for each size, and it lies in the arena, where it is saved and
- * put back with everything else.
+ * Where an allocation lies must depend on nothing but the allocations before it, or a run would not
+ * be the same twice: so the list of free pieces is a stack for each size, and it lies in the arena,
+ * where it is saved and put back with everything else.
  *
- * WHAT A SAVE COPIES. Records change anywhere, so all of them are copied: some ten kilobytes. Of the machine's
- * pages only those can differ from the root's that were stored to since (the machine tells: `touched`) or
- * that had a dirty line at the root. And from a saved state on only those change that are stored to, or whose
- * dirty lines of that moment may leave a cache. So putting a state back copies a handful of pages.
+ * WHAT A SAVE COPIES. Records change anywhere, so all of them are copied: some ten kilobytes. Of
+ * the machine's pages only those can differ from the root's that were stored to since (the machine
+ * tells: `touched`) or that had a dirty line at the root. And from a saved state on only those
+ * change that are stored to, or whose dirty lines of that moment may leave a cache. So putting a
+ * state back copies a handful of pages.
  */
 #include "lab/explore.h"
 
@@ -102,7 +103,10 @@ void *explore_arena_alloc(struct explore_arena *arena, size_t bytes, size_t alig
 	return memory;
 }
 
-/* Pieces aligned to more than a grain come back at addresses that are taken again for any alignment up to it. */
+/*
+ * Pieces aligned to more than a grain come back at addresses that are taken again for any alignment
+ * up to it.
+ */
 void explore_arena_free(struct explore_arena *arena, void *memory, size_t bytes)
 {
 	struct head *head = head_of(arena);
@@ -114,7 +118,7 @@ void explore_arena_free(struct explore_arena *arena, void *memory, size_t bytes)
 	head->free[size] = memory;
 }
 
-/* --- Saving --------------------------------------------------------------------------------------- */
+/* --- Saving ----------------------------------------------------------------------------------- */
 
 struct explore_saved {
 	uint8_t *records;

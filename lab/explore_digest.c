@@ -1,19 +1,23 @@
 /*
- * The digest of a state: equal for states from which the same can happen, whatever the frames, CPUs and values.
+ * The digest of a state: equal for states from which the same can happen, whatever the frames, CPUs
+ * and values.
  *
- * FRAMES are named by what they are: the table of a process and level, a page of the file, the page that a process
- * sees at an address, the n-th of a CPU's free list. Where D caches have colours the frame's colour is a part of
- * the name, and so are the colours of the frames that will be handed out next.
+ * FRAMES are named by what they are: the table of a process and level, a page of the file, the page
+ * that a process sees at an address, the n-th of a CPU's free list. Where D caches have colours the
+ * frame's colour is a part of the name, and so are the colours of the frames that will be handed
+ * out next.
  *
  * CPUS are sorted by what they hold, so that two states that differ by an exchange of CPUs are one.
  *
- * LINES. Of a page of data the first, second and last line are looked at. User code uses the first word only, and all
- * else is done to whole pages: the lines between fare as the second does, or as the last where a loop stops early.
- * Of a table those lines that hold entries for the few addresses in use.
+ * LINES. Of a page of data the first, second and last line are looked at. User code uses the first
+ * word only, and all else is done to whole pages: the lines between fare as the second does, or as
+ * the last where a loop stops early. Of a table those lines that hold entries for the few addresses
+ * in use.
  *
  * VALUES are looked at by comparison only (sim/digest.h), since every store stores something new.
  *
- * What a digest of 64 bits costs: of ten million states, one is taken for another with probability 3e-6.
+ * What a digest of 64 bits costs: of ten million states, one is taken for another with probability
+ * 3e-6.
  */
 #include "lab/explore.h"
 
@@ -52,7 +56,7 @@ static const struct quire_arch *arch_of(const struct explore_world *world)
 	return world->quire->machine.arch;
 }
 
-/* --- Tables ------------------------------------------------------------------------------------------ */
+/* --- Tables ----------------------------------------------------------------------------------- */
 
 static uint64_t raw_entry(const struct explore_world *world, const uint8_t *bytes)
 {
@@ -147,7 +151,7 @@ static void name_tables(struct digesting *d, unsigned process, const uint8_t *re
 	}
 }
 
-/* --- Pages --------------------------------------------------------------------------------------------- */
+/* --- Pages ------------------------------------------------------------------------------------ */
 
 static unsigned process_of(const struct explore_world *world, const struct quire_space *space)
 {
@@ -226,7 +230,7 @@ static void name_all_free(struct digesting *d)
 		name_free(d, &q->free[order], &name, &colours);
 }
 
-/* --- CPUs ---------------------------------------------------------------------------------------------- */
+/* --- CPUs ------------------------------------------------------------------------------------- */
 
 static unsigned space_name(void *context, uint64_t number)
 {
@@ -260,7 +264,7 @@ static void sort_cpus(struct digesting *d)
 	}
 }
 
-/* --- Quire's records ------------------------------------------------------------------------------------- */
+/* --- Quire's records -------------------------------------------------------------------------- */
 
 /* What the policy `exact` remembers of a page. It outlives the page's owner. */
 static uint64_t exact_state(const struct quire_page *page)

@@ -1,13 +1,14 @@
 /*
  * Doing a move, alone or two at once.
  *
- * Its outcome is compared with the model's. Of two at once each must come out as it would have before or after the
- * other.
+ * Its outcome is compared with the model's. Of two at once each must come out as it would have
+ * before or after the other.
  *
- * TWO AT ONCE. Each is a fiber: a stack and a place in it. The first runs to its n-th point of interleaving (a lock
- * that is taken, a flag that changes, the begin and end of a maintenance operation); then the second runs to its end;
- * then the first goes on. Who waits for a lock lets the other run. When the move ends both have ended, so a state
- * never holds half a call, and its digest needs to know nothing of stacks.
+ * TWO AT ONCE. Each is a fiber: a stack and a place in it. The first runs to its n-th point of
+ * interleaving (a lock that is taken, a flag that changes, the begin and end of a maintenance
+ * operation); then the second runs to its end; then the first goes on. Who waits for a lock lets
+ * the other run. When the move ends both have ended, so a state never holds half a call, and its
+ * digest needs to know nothing of stacks.
  */
 #include "lab/explore.h"
 
@@ -25,7 +26,7 @@ static void settle_stores(struct explore_world *world, unsigned but)
 			sim_settle_stores(world->sim, cpu);
 }
 
-/* --- Doing one ---------------------------------------------------------------------------------------- */
+/* --- Doing one -------------------------------------------------------------------------------- */
 
 static struct explore_outcome do_access(struct explore_world *world, struct explore_move move,
 					uint64_t value)
@@ -92,7 +93,10 @@ static int64_t do_write(struct explore_world *world, struct explore_move move, u
 			   EXPLORE_BUFFER + move.cpu * QUIRE_PAGE_BYTES, QUIRE_PAGE_BYTES);
 }
 
-/* A transfer straight between the device and a page of the page cache, as for a pinned page of direct I/O. */
+/*
+ * A transfer straight between the device and a page of the page cache, as for a pinned page of
+ * direct I/O.
+ */
 static struct explore_outcome do_device(struct explore_world *world, unsigned index, bool in,
 					uint64_t value)
 {
@@ -235,7 +239,7 @@ static struct explore_outcome do_one(struct explore_world *world, struct explore
 	return outcome;
 }
 
-/* --- Outcomes -------------------------------------------------------------------------------------------- */
+/* --- Outcomes --------------------------------------------------------------------------------- */
 
 static bool same(struct explore_outcome a, struct explore_outcome b)
 {
@@ -266,7 +270,7 @@ static bool do_alone(struct explore_world *world, struct explore_move move)
 	return agree(world, got, expected, expected);
 }
 
-/* --- Two at once -------------------------------------------------------------------------------------------- */
+/* --- Two at once ------------------------------------------------------------------------------ */
 
 enum { STACK_BYTES = 256 << 10 };
 
@@ -406,8 +410,9 @@ static bool outcomes_agree(struct explore_world *world, const struct fiber *fibe
 }
 
 /*
- * A walk that meets an entry between its store and its clean, or its purge, sees the old one: that is allowed until the
- * call that changes it returns. What the TLB has kept of it afterwards shows when it is used.
+ * A walk that meets an entry between its store and its clean, or its purge, sees the old one: that
+ * is allowed until the call that changes it returns. What the TLB has kept of it afterwards shows
+ * when it is used.
  */
 static void forget_early_walks(struct sim *sim)
 {
@@ -442,7 +447,7 @@ static bool do_both(struct explore_job *job, struct explore_move move)
 	return !overlap->stopped && outcomes_agree(job->world, overlap->fibers);
 }
 
-/* --- A move ---------------------------------------------------------------------------------------------------- */
+/* --- A move ----------------------------------------------------------------------------------- */
 
 bool explore_do(struct explore_job *job, struct explore_move move)
 {

@@ -1,12 +1,14 @@
 /*
  * A small machine made of a large one.
  *
- * Kept: the instruction set, how caches are indexed and tagged, whether they have more than one colour, write
- * policies, what is coherent with what, what maintenance and devices reach, where the walker reads.
+ * Kept: the instruction set, how caches are indexed and tagged, whether they have more than one
+ * colour, write policies, what is coherent with what, what maintenance and devices reach, where the
+ * walker reads.
  *
- * Made small: memory; each cache way, to one page or, where the cache has colours, to two; ways; the TLB. Lines
- * become LINE_BYTES long: a page has then few of them, and no rule of any machine depends on more. The kernel's copy
- * routine has no text, so that it evicts nothing: evictions are the search's.
+ * Made small: memory; each cache way, to one page or, where the cache has colours, to two; ways;
+ * the TLB. Lines become LINE_BYTES long: a page has then few of them, and no rule of any machine
+ * depends on more. The kernel's copy routine has no text, so that it evicts nothing: evictions are
+ * the search's.
  */
 #include "lab/explore.h"
 #include "lab/world.h"

@@ -1,8 +1,8 @@
 /*
  * The model: the simplest memory manager that one can think of, and what it says of each move.
  *
- * A witness knows what a read of a frame should have returned; the model knows besides that the frame is the right
- * one, and which error an access must end with.
+ * A witness knows what a read of a frame should have returned; the model knows besides that the
+ * frame is the right one, and which error an access must end with.
  */
 #include "lab/explore.h"
 

@@ -1,19 +1,22 @@
 /*
  * Moves: what may happen next in a world.
  *
- * A move is a system call, an access of user code, a transfer of the device, or something that hardware does by
- * itself; or two of the first kinds by two CPUs at once, of which the second runs as a whole in the middle of the
- * first.
+ * A move is a system call, an access of user code, a transfer of the device, or something that
+ * hardware does by itself; or two of the first kinds by two CPUs at once, of which the second runs
+ * as a whole in the middle of the first.
  *
  * MOVES LEFT OUT, since they can show nothing that others do not:
- *   - An access that is forbidden, where the TLB of the CPU has no entry for its page: it walks the tables, which the
- *     model has been compared with already.
- *   - An eviction of a clean line, or of an instruction line: it only brings later readers closer to memory. What
- *     a clean line hides shows where the line was lost: another reader, or a device.
- *   - Evictions and fills of D lines where hardware keeps all D lines, devices and fetches coherent.
- *   - A system call that uses no memory of its process is made by CPU 0 only, where D caches are coherent.
- *   - Two at once whose order makes a difference to the program, or of which one writes what the other reads: no
- *     memory manager promises the outcome.
+ *   - An access that is forbidden, where the TLB of the CPU has no entry for its page: it walks the
+ *     tables, which the model has been compared with already.
+ *   - An eviction of a clean line, or of an instruction line: it only brings later readers closer
+ *     to memory. What a clean line hides shows where the line was lost: another reader, or a
+ *     device.
+ *   - Evictions and fills of D lines where hardware keeps all D lines, devices and fetches
+ *   coherent.
+ *   - A system call that uses no memory of its process is made by CPU 0 only, where D caches are
+ *   coherent.
+ *   - Two at once whose order makes a difference to the program, or of which one writes what the
+ *     other reads: no memory manager promises the outcome.
  */
 #include "lab/explore.h"
 
@@ -21,7 +24,7 @@
 
 #include "sim/adversary.h"
 
-/* --- Which moves there are ------------------------------------------------------------------------------- */
+/* --- Which moves there are -------------------------------------------------------------------- */
 
 struct list {
 	const struct explore_world *world;
@@ -114,7 +117,7 @@ static void add_system_moves(struct list *list, unsigned cpu)
 		add(list, EXPLORE_EXIT, cpu, 1, 0);
 }
 
-/* --- The adversary's ---------------------------------------------------------------------------------------- */
+/* --- The adversary's -------------------------------------------------------------------------- */
 
 static unsigned lines_a_page(const struct explore_world *world)
 {
@@ -215,7 +218,7 @@ unsigned explore_moves(const struct explore_world *world, struct explore_move *m
 	return list.count;
 }
 
-/* --- Two at once ------------------------------------------------------------------------------------------- */
+/* --- Two at once ------------------------------------------------------------------------------ */
 
 /* Steps that enter the kernel and may meet others in it. */
 static bool may_overlap(const struct explore_world *world, struct explore_move move)
@@ -239,7 +242,10 @@ static bool may_overlap(const struct explore_world *world, struct explore_move m
 	}
 }
 
-/* The page of the file that a move reads or writes, the page of a process's own being none. -1: none. */
+/*
+ * The page of the file that a move reads or writes, the page of a process's own being none. -1:
+ * none.
+ */
 static int content_of(const struct explore_world *world, struct explore_move move)
 {
 	switch ((enum explore_kind)move.kind) {
@@ -286,7 +292,9 @@ static bool may_meet(const struct explore_world *world, struct explore_move a,
 	return !race_on_private(world, a, b) && explore_model_commute(world, a, b);
 }
 
-/* A system call of no process's memory may be made by any CPU here: it meets those of the others. */
+/*
+ * A system call of no process's memory may be made by any CPU here: it meets those of the others.
+ */
 static struct explore_move on_cpu(struct explore_move move, unsigned cpu)
 {
 	move.cpu = (uint8_t)cpu;
@@ -323,7 +331,7 @@ unsigned explore_pairs(const struct explore_world *world, const struct explore_m
 	return pair_count;
 }
 
-/* --- In words ----------------------------------------------------------------------------------------------------- */
+/* --- In words --------------------------------------------------------------------------------- */
 
 static const char *const kind_words[] = {
 #define X(id, word) word,

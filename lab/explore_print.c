@@ -1,5 +1,6 @@
 /*
- * What a search has to say: its final line, the report of a run that fails, and the script that repeats it.
+ * What a search has to say: its final line, the report of a run that fails, and the script that
+ * repeats it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -84,7 +85,7 @@ void explore_print_end(FILE *to, const struct explore_check *check)
 	print_covered(to, check);
 }
 
-/* --- The run ------------------------------------------------------------------------------------------ */
+/* --- The run ---------------------------------------------------------------------------------- */
 
 static void first_line(const struct explore_job *job, char *text, size_t bytes)
 {
@@ -147,7 +148,7 @@ void explore_print_run(FILE *to, const struct explore_check *check, bool colour)
 		check->result.length);
 }
 
-/* --- The script ----------------------------------------------------------------------------------------- */
+/* --- The script ------------------------------------------------------------------------------- */
 
 bool explore_write_script(FILE *to, const struct explore_check *check)
 {
@@ -197,7 +198,7 @@ void explore_check_free(struct explore_check *check)
 	free(check->machine_file);
 }
 
-/* --- JSON --------------------------------------------------------------------------------------------------- */
+/* --- JSON ------------------------------------------------------------------------------------- */
 
 static const char *end_word(enum explore_end end)
 {

@@ -1,12 +1,13 @@
 /*
  * The search: breadth first over states, by several threads; and random walks.
  *
- * A state is a node: the node it was first reached from, and the move. To expand one, a thread goes back to the
- * root of its own world, makes the moves that lead to the state, saves it, and tries each move from there. Digests
- * of all states lie in a table of SHARDS parts with a lock each, so that threads seldom meet.
+ * A state is a node: the node it was first reached from, and the move. To expand one, a thread goes
+ * back to the root of its own world, makes the moves that lead to the state, saves it, and tries
+ * each move from there. Digests of all states lie in a table of SHARDS parts with a lock each, so
+ * that threads seldom meet.
  *
- * All nodes of a depth are expanded before those of the next, so the first run that fails is a shortest one. States
- * of the last depth are tried but not kept: nothing starts from them.
+ * All nodes of a depth are expanded before those of the next, so the first run that fails is a
+ * shortest one. States of the last depth are tried but not kept: nothing starts from them.
  */
 #include "lab/explore.h"
 
@@ -76,7 +77,7 @@ static bool must_stop(struct search *search)
 	return atomic_load(&search->ended) || (search->bounds->stop && *search->bounds->stop);
 }
 
-/* --- States that were seen ----------------------------------------------------------------------- */
+/* --- States that were seen -------------------------------------------------------------------- */
 
 static bool shard_grow(struct shard *shard)
 {
@@ -124,7 +125,7 @@ static int see(struct search *search, uint64_t digest)
 	return result;
 }
 
-/* --- Runs ------------------------------------------------------------------------------------------- */
+/* --- Runs ------------------------------------------------------------------------------------- */
 
 /* The moves that lead to a node; result: how many. */
 static unsigned path_of(const struct search *search, size_t node, struct explore_move *path)
@@ -284,7 +285,7 @@ static void *work(void *argument)
 	return NULL;
 }
 
-/* --- Threads -------------------------------------------------------------------------------------------- */
+/* --- Threads ---------------------------------------------------------------------------------- */
 
 static void show_progress(const struct search *search, double start)
 {
@@ -408,9 +409,11 @@ void explore_search(const struct explore_setting *setting, const struct explore_
 	search_end(search);
 }
 
-/* --- Random walks ------------------------------------------------------------------------------------------ */
+/* --- Random walks ----------------------------------------------------------------------------- */
 
-/* Splitmix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014). */
+/*
+ * Splitmix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
+ */
 static uint64_t random_next(uint64_t *state)
 {
 	uint64_t z = *state += 0x9e3779b97f4a7c15u;
@@ -484,7 +487,7 @@ void explore_random(const struct explore_setting *setting, const struct explore_
 	search_end(search);
 }
 
-/* --- One run ---------------------------------------------------------------------------------------------- */
+/* --- One run ---------------------------------------------------------------------------------- */
 
 static bool may_pair(const struct explore_world *world, struct explore_move move,
 		     const struct explore_move *moves, unsigned count)

@@ -1,10 +1,10 @@
 /*
- * A small world: the machine with Quire booted on it, one process that all CPUs run, one file whose pages are on a
- * device. Nothing of the file is in memory yet.
+ * A small world: the machine with Quire booted on it, one process that all CPUs run, one file whose
+ * pages are on a device. Nothing of the file is in memory yet.
  *
- * The port is that of lab/world.c but for three things: records come from the arena; a broken invariant ends the
- * move, not the program; and user memory given to read and write is a page of this program when its address
- * is EXPLORE_BUFFER, so that a buffer is no part of the state.
+ * The port is that of lab/world.c but for three things: records come from the arena; a broken
+ * invariant ends the move, not the program; and user memory given to read and write is a page of
+ * this program when its address is EXPLORE_BUFFER, so that a buffer is no part of the state.
  */
 #include "lab/explore.h"
 
@@ -20,7 +20,7 @@ static struct explore_job *job_of(void *context)
 	return context;
 }
 
-/* --- The port --------------------------------------------------------------------------------------- */
+/* --- The port --------------------------------------------------------------------------------- */
 
 static unsigned port_cpu(void *context)
 {
@@ -233,7 +233,7 @@ static void sim_memory_free(void *context, void *memory)
 	(void)memory;
 }
 
-/* --- The file ------------------------------------------------------------------------------------------ */
+/* --- The file --------------------------------------------------------------------------------- */
 
 static struct explore_world *world_of(struct quire_file *file)
 {
@@ -297,7 +297,7 @@ static const struct quire_file_ops file_ops = {
 	.release = file_release,
 };
 
-/* --- Boot ------------------------------------------------------------------------------------------------ */
+/* --- Boot ------------------------------------------------------------------------------------- */
 
 uintptr_t explore_address(enum explore_place place, unsigned page)
 {

@@ -235,7 +235,8 @@ bool lab_is_function(const char *name)
 
 bool lab_function_needs_quire(const char *name)
 {
-	static const char *const asking[] = {"entries", "faults", "free", "cached", "tables", "threshold"};
+	static const char *const asking[] = {"entries", "faults", "free",
+					     "cached",  "tables", "threshold"};
 
 	for (size_t i = 0; i < sizeof(asking) / sizeof(asking[0]); i++)
 		if (strcmp(asking[i], name) == 0)

@@ -200,7 +200,8 @@ lab_do lab_do_mount, lab_do_unmount, lab_do_file, lab_do_close, lab_do_unlink, l
 lab_do lab_do_punch, lab_do_fsync, lab_do_sync, lab_do_reclaim, lab_do_read, lab_do_write;
 lab_do lab_do_buffer, lab_do_map, lab_do_unmap, lab_do_protect, lab_do_msync;
 lab_do lab_do_load, lab_do_store, lab_do_execute, lab_do_debug_load, lab_do_debug_store;
-lab_do lab_do_sleep, lab_do_epoch, lab_do_times, lab_do_syscall, lab_do_work, lab_do_measure, lab_do_expect;
+lab_do lab_do_sleep, lab_do_epoch, lab_do_times, lab_do_syscall, lab_do_work, lab_do_measure,
+	lab_do_expect;
 lab_do lab_do_explore, lab_do_step;
 void lab_explored_end(struct lab_run *run);
 const struct sim *lab_explored_sim(const struct lab_run *run); /* NULL: none */

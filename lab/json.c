@@ -94,7 +94,8 @@ static json_t *verdicts_json(const struct lab_maintenance *m)
 
 	for (unsigned i = 0; object && i < SIM_VERDICT_COUNT; i++)
 		json_object_set_new(object, sim_verdict_name((enum sim_verdict)i),
-				    json_pack("{s:o, s:o}", "count", count(m->need.count[i]), "cycles",
+				    json_pack("{s:o, s:o}", "count", count(m->need.count[i]),
+					      "cycles",
 					      count(m->need.ticks[i] / SIM_TICKS_A_CYCLE)));
 	return object ? object : json_null();
 }
@@ -113,11 +114,12 @@ static json_t *copy_json(const struct sim_copy *copy)
 	bool own = copy->place != SIM_PLACE_L2 && copy->place != SIM_PLACE_MEMORY;
 	bool cached = copy->place != SIM_PLACE_MEMORY && copy->place != SIM_PLACE_STORES;
 
-	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:b, s:b, s:b, s:b}", "place", violation_place(copy->place),
-			 "cpu", own ? count(copy->cpu) : json_null(), "colour",
-			 copy->has_colour ? count(copy->colour) : json_null(), "set",
-			 cached ? count(copy->set) : json_null(), "way", cached ? count(copy->way) : json_null(),
-			 "dirty", copy->dirty, "right", copy->right, "read", copy->read, "guilty", copy->guilty);
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:b, s:b, s:b, s:b}", "place",
+			 violation_place(copy->place), "cpu", own ? count(copy->cpu) : json_null(),
+			 "colour", copy->has_colour ? count(copy->colour) : json_null(), "set",
+			 cached ? count(copy->set) : json_null(), "way",
+			 cached ? count(copy->way) : json_null(), "dirty", copy->dirty, "right",
+			 copy->right, "read", copy->read, "guilty", copy->guilty);
 }
 
 /* null: no statement is known, or none was meant. */
@@ -131,8 +133,8 @@ static json_t *due_json(const struct lab_violation *violation, const struct quir
 	struct violation_due due;
 
 	violation_due(violation, policy, &due);
-	return json_pack("{s:o, s:o, s:o, s:o}", "what", text(due.what), "site", text(due.site), "file",
-			 text(due.file), "latest", text(due.latest));
+	return json_pack("{s:o, s:o, s:o, s:o}", "what", text(due.what), "site", text(due.site),
+			 "file", text(due.file), "latest", text(due.latest));
 }
 
 /* Whose earlier content was read; null: not known. */
@@ -142,10 +144,12 @@ static json_t *author_json(const struct lab_violation *violation)
 
 	if (!sim->got_known)
 		return json_null();
-	return json_pack("{s:s, s:I, s:o, s:o, s:b}", "writer", violation_writer(sim->got_author.party), "cpu",
+	return json_pack("{s:s, s:I, s:o, s:o, s:b}", "writer",
+			 violation_writer(sim->got_author.party), "cpu",
 			 (json_int_t)sim->got_author.cpu, "line",
-			 sim->got_author.label ? count(sim->got_author.label) : json_null(), "statement",
-			 statement(violation->got_statement), "former_owner", sim->got_former);
+			 sim->got_author.label ? count(sim->got_author.label) : json_null(),
+			 "statement", statement(violation->got_statement), "former_owner",
+			 sim->got_former);
 }
 
 static json_t *copies_json(const struct sim_violation *sim)
@@ -157,7 +161,8 @@ static json_t *copies_json(const struct sim_violation *sim)
 	return array;
 }
 
-static json_t *violation_json(const struct lab_violation *violation, const struct lab_variant *variant)
+static json_t *violation_json(const struct lab_violation *violation,
+			      const struct lab_variant *variant)
 {
 	const struct sim_violation *sim = &violation->sim;
 	json_t *object;
@@ -165,12 +170,13 @@ static json_t *violation_json(const struct lab_violation *violation, const struc
 
 	violation_key(violation, key, sizeof(key));
 	violation_line(violation, line, sizeof(line));
-	object = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:s, s:I, s:o, s:o}", "key", key, "text",
-			   line, "kind", sim_kind_name(sim->kind), "cause", sim_cause_name(sim->cause), "reader",
-			   violation_observer(sim->observer), "cpu", (json_int_t)sim->cpu, "line",
-			   (json_int_t)violation->line, "statement", statement(violation->statement), "map",
-			   statement(violation->map), "writer", violation_writer(sim->writer), "writer_cpu",
-			   (json_int_t)sim->writer_cpu, "writer_line",
+	object = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:s, s:I, s:o, s:o}",
+			   "key", key, "text", line, "kind", sim_kind_name(sim->kind), "cause",
+			   sim_cause_name(sim->cause), "reader", violation_observer(sim->observer),
+			   "cpu", (json_int_t)sim->cpu, "line", (json_int_t)violation->line,
+			   "statement", statement(violation->statement), "map",
+			   statement(violation->map), "writer", violation_writer(sim->writer),
+			   "writer_cpu", (json_int_t)sim->writer_cpu, "writer_line",
 			   violation->writer_line ? count(violation->writer_line) : json_null(),
 			   "writer_statement", statement(violation->writer_statement));
 	if (!object)
@@ -271,11 +277,12 @@ static json_t *experiment_json(const struct lab_experiment *experiment)
 
 	for (size_t i = 0; i < experiment->variant_count; i++)
 		json_array_append_new(variants, variant_json(experiment, &experiment->variants[i]));
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", text(experiment->name),
-			 "file", text(experiment->file), "title", text(experiment->title), "source",
-			 text(experiment->source), "machine", text(experiment->machine), "arguments", text(experiment->arguments), "question",
-			 text(experiment->question), "size_note", text(experiment->size_note),
-			 "variants", variants);
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
+			 text(experiment->name), "file", text(experiment->file), "title",
+			 text(experiment->title), "source", text(experiment->source), "machine",
+			 text(experiment->machine), "arguments", text(experiment->arguments),
+			 "question", text(experiment->question), "size_note",
+			 text(experiment->size_note), "variants", variants);
 }
 
 bool lab_json(FILE *to, struct lab_experiment *const *experiments, size_t experiment_count)

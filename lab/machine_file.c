@@ -509,8 +509,8 @@ static struct contradiction check_machine(const struct sim_machine *sim)
 /* --- Whole files --- */
 
 /*
- * A machine without architecture code runs the alias test, on one CPU and without a kernel: what it costs to maintain
- * caches, and how other CPUs, devices and walkers see them, is not asked.
+ * A machine without architecture code runs the alias test, on one CPU and without a kernel: what it
+ * costs to maintain caches, and how other CPUs, devices and walkers see them, is not asked.
  */
 static bool is_needed(const struct lab_machine *machine, const struct figure_key *key)
 {

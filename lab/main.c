@@ -62,7 +62,10 @@ struct runs {
 	size_t script_count, experiment_count;
 };
 
-/* Loads every script and checks its machines. `all`: leaves out those that run by name. False after error messages. */
+/*
+ * Loads every script and checks its machines. `all`: leaves out those that run by name. False after
+ * error messages.
+ */
 static bool load_scripts(struct runs *runs, char *const *names, size_t count, bool all,
 			 const struct lab_options *options)
 {

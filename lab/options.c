@@ -49,14 +49,18 @@ static const struct argp_option option_table[] = {
 	{"keys", KEY_KEYS, NULL, 0, "machines: list the keys of machine files instead", 2},
 	{"depth", KEY_DEPTH, "N", 0, "check: explore all runs of N steps (default 4)", 3},
 	{"seconds", KEY_SECONDS, "N", 0, "check: stop after N seconds and say what is known", 3},
-	{"cpus", KEY_CPUS, "N", 0, "check: CPUs of the small world, 1 to 3 (default: 2, if the machine has two)", 3},
+	{"cpus", KEY_CPUS, "N", 0,
+	 "check: CPUs of the small world, 1 to 3 (default: 2, if the machine has two)", 3},
 	{"pages", KEY_PAGES, "N", 0, "check: pages of its file, 1 to 3 (default 2)", 3},
-	{"random", KEY_RANDOM, NULL, 0, "check: random runs of --depth steps (default 24) instead of all", 3},
+	{"random", KEY_RANDOM, NULL, 0,
+	 "check: random runs of --depth steps (default 24) instead of all", 3},
 	{"seed", KEY_SEED, "N", 0, "check: where random runs begin (default 0)", 3},
-	{"drop", KEY_DROP, "SITE|all", 0, "check: leave out the maintenance of a site; or of each in turn, in a table",
-	 3},
+	{"drop", KEY_DROP, "SITE|all", 0,
+	 "check: leave out the maintenance of a site; or of each in turn, in a table", 3},
 	{"interleave", KEY_INTERLEAVE, NULL, 0,
-	 "check: two calls at once as well, the second at each lock, flag and maintenance of the first", 3},
+	 "check: two calls at once as well, the second at each lock, flag and maintenance of the "
+	 "first",
+	 3},
 	{"mutant", KEY_MUTANT, "NAME", 0, "check: put a known fault into Quire", 3},
 	{"script", KEY_SCRIPT, "FILE", 0,
 	 "check: where a run that fails is written (default counterexample-MACHINE.q)", 3},
@@ -204,7 +208,8 @@ static void take_number(struct reading *reading, int key, const char *text, unsi
 					    &line->pages;
 
 	if (*text < '0' || *text > '9' || *end || number == 0 || number > max)
-		FAIL(reading, "--%s is a number from 1 to %u, not '%s'", option_name(key), max, text);
+		FAIL(reading, "--%s is a number from 1 to %u, not '%s'", option_name(key), max,
+		     text);
 	else
 		*to = (unsigned)number;
 }
@@ -310,10 +315,13 @@ static const char description[] =
 	"says "
 	"which cache or TLB maintenance is missing, which is needless, and what each costs."
 	"\vCommands:\n"
-	"  run [EXPERIMENT|FILE]...  run experiments (when none is named, all but `by-name`) or scripts\n"
-	"  check                     explore all short runs of a small world, or show one that fails\n"
+	"  run [EXPERIMENT|FILE]...  run experiments (when none is named, all but `by-name`) or "
+	"scripts\n"
+	"  check                     explore all short runs of a small world, or show one that "
+	"fails\n"
 	"  machines [NAME|FILE]      list the machines, or all figures of one with their sources\n"
-	"  bench [sim|check]...      measure the speed of the simulator, or of check, on this host\n"
+	"  bench [sim|check]...      measure the speed of the simulator, or of check, on this "
+	"host\n"
 	"\n"
 	"Exit status: 0 good; 1 a violation or a failed expectation; 2 bad usage or input; "
 	"3 internal error; 130 interrupted.\n"

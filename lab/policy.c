@@ -21,7 +21,10 @@ struct question {
 };
 
 static const struct question questions[] = {
-	{"coherence", offsetof(struct quire_policy, coherence), {"eager", "mapping", "page", "exact"}, 4},
+	{"coherence",
+	 offsetof(struct quire_policy, coherence),
+	 {"eager", "mapping", "page", "exact"},
+	 4},
 	{"pte_clean", offsetof(struct quire_policy, pte_clean), {"always", "entries", "detect"}, 3},
 	{"flush_range",
 	 offsetof(struct quire_policy, flush_range),

@@ -427,16 +427,18 @@ static void first_line(FILE *to, bool colour, const char *format, ...)
 }
 
 /* "store by cpu1, at sample.q:9"; line 0: before the script. */
-static void print_place(FILE *to, const struct lab_experiment *experiment, unsigned line, const char *statement)
+static void print_place(FILE *to, const struct lab_experiment *experiment, unsigned line,
+			const char *statement)
 {
 	if (!line)
 		fputs(", before the script", to);
 	else
-		fprintf(to, ", at %s:%u%s%s%s", experiment->file, line, *statement ? " (" : "", statement,
-			*statement ? ")" : "");
+		fprintf(to, ", at %s:%u%s%s%s", experiment->file, line, *statement ? " (" : "",
+			statement, *statement ? ")" : "");
 }
 
-static void report_reader(FILE *to, const struct lab_experiment *experiment, const struct lab_violation *violation)
+static void report_reader(FILE *to, const struct lab_experiment *experiment,
+			  const struct lab_violation *violation)
 {
 	const struct sim_violation *sim = &violation->sim;
 	char text[120];
@@ -454,7 +456,8 @@ static void report_reader(FILE *to, const struct lab_experiment *experiment, con
 }
 
 /* Whose earlier content the bytes are that were read. */
-static void report_got_from(FILE *to, const struct lab_experiment *experiment, const struct lab_violation *violation)
+static void report_got_from(FILE *to, const struct lab_experiment *experiment,
+			    const struct lab_violation *violation)
 {
 	const struct sim_violation *sim = &violation->sim;
 
@@ -465,7 +468,8 @@ static void report_got_from(FILE *to, const struct lab_experiment *experiment, c
 		fputs("  got from  memory as it was at the start\n", to);
 		return;
 	}
-	fprintf(to, "  got from  %s of cpu%u", violation_writer(sim->got_author.party), sim->got_author.cpu);
+	fprintf(to, "  got from  %s of cpu%u", violation_writer(sim->got_author.party),
+		sim->got_author.cpu);
 	print_place(to, experiment, sim->got_author.label, violation->got_statement);
 	fprintf(to, "%s\n", sim->got_former ? ", before the frame had its present owner" : "");
 }
@@ -488,8 +492,10 @@ static void report_violation(FILE *to, const struct lab_experiment *experiment,
 	report_got_from(to, experiment, violation);
 	violation_print_copies(to, violation);
 	if (sim->repeats)
-		fprintf(to, "  repeats   %llu more at the same places\n", (unsigned long long)sim->repeats);
-	fprintf(to, "  again     quire run --machine %s --policy %s%s %s\n", machine ? machine : "?", policies,
+		fprintf(to, "  repeats   %llu more at the same places\n",
+			(unsigned long long)sim->repeats);
+	fprintf(to, "  again     quire run --machine %s --policy %s%s %s\n",
+		machine ? machine : "?", policies,
 		experiment->arguments ? experiment->arguments : "", experiment->file);
 }
 
@@ -553,7 +559,8 @@ static uint64_t wasted_cycles(const struct lab_maintenance *m)
 {
 	if (m->decided)
 		return m->wasted;
-	return m->count ? (uint64_t)((double)m->cycles * (double)m->needless / (double)m->count) : 0;
+	return m->count ? (uint64_t)((double)m->cycles * (double)m->needless / (double)m->count)
+			: 0;
 }
 
 static size_t gather_waste(const struct lab_experiment *experiment, struct waste *waste)
@@ -567,7 +574,8 @@ static size_t gather_waste(const struct lab_experiment *experiment, struct waste
 			if (!m->needless)
 				continue;
 			if (waste)
-				waste[count] = (struct waste){&experiment->variants[i], m, wasted_cycles(m)};
+				waste[count] = (struct waste){&experiment->variants[i], m,
+							      wasted_cycles(m)};
 			count++;
 		}
 	return count;
@@ -608,8 +616,8 @@ static void report_needless(FILE *to, const struct lab_experiment *experiment)
 		print_count(counted, sizeof(counted), waste[i].maintenance->needless);
 		print_count(wasted, sizeof(wasted), waste[i].cycles);
 		fprintf(to, "NEEDLESS: %s by %s [%s]: %s operations %s, %s%s cycles wasted",
-			sim_op_name(waste[i].maintenance->op), site_name(waste[i].maintenance->site),
-			waste[i].variant->label, counted,
+			sim_op_name(waste[i].maintenance->op),
+			site_name(waste[i].maintenance->site), waste[i].variant->label, counted,
 			waste[i].maintenance->decided ? "no read needed" : "found nothing to do",
 			waste[i].maintenance->decided ? "" : "about ", wasted);
 		print_verdicts(to, waste[i].maintenance);

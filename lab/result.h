@@ -1,7 +1,8 @@
 /*
  * What a run of a script produced: the one record from which text, JSON and exit status are made.
  *
- * Everything the text shows is in here, so that the JSON can be complete. All strings belong to the result.
+ * Everything the text shows is in here, so that the JSON can be complete. All strings belong to the
+ * result.
  */
 #ifndef LAB_RESULT_H
 #define LAB_RESULT_H
@@ -47,7 +48,8 @@ struct lab_maintenance {
 	enum quire_site site; /* QUIRE_SITE_COUNT: outside any site */
 	enum sim_op op;
 	uint64_t count, needless, cycles;
-	bool decided;         /* options.needless: needless is exact on the safe side, and what follows holds */
+	/* options.needless: needless is exact on the safe side, and what follows holds */
+	bool decided;
 	uint64_t wasted;      /* cycles of the needless ones */
 	struct sim_need need; /* by verdict; ticks */
 };
@@ -93,7 +95,11 @@ struct lab_experiment {
 	char *source;   /* citation of the published figures; NULL: none */
 	char *machine;  /* NULL: each variant names its own */
 	bool bare;      /* ran without Quire: there are no policies and no maintenance */
-	char *arguments; /* further arguments of the command line that it ran with: " --set cost.l2_read=12"; NULL: none */
+	/*
+	 * further arguments of the command line that it ran with: " --set cost.l2_read=12"; NULL:
+	 * none
+	 */
+	char *arguments;
 	char *question; /* the policy question that varies; NULL: none */
 	char *size_note; /* default sizes smaller than published; NULL: published sizes */
 	struct lab_variant *variants;

@@ -277,8 +277,8 @@ static void run_once(struct job *job, bool history)
 }
 
 /*
- * A history would slow down every run for the sake of the few that go wrong. Runs repeat exactly, so a variant that
- * met a violation is run once more, with a history this time, for its report.
+ * A history would slow down every run for the sake of the few that go wrong. Runs repeat exactly,
+ * so a variant that met a violation is run once more, with a history this time, for its report.
  */
 static void run_job(struct job *job)
 {
@@ -372,10 +372,12 @@ static const char *common_machine(const struct lab_script *script,
 /* What the command line changed beside machine and policy. */
 static char *arguments_text(const struct lab_options *options)
 {
-	char *text = lab_format("%s%s", options->full ? " --full" : "", options->needless ? " --needless" : "");
+	char *text = lab_format("%s%s", options->full ? " --full" : "",
+				options->needless ? " --needless" : "");
 
 	for (size_t i = 0; i < options->figure_count; i++) {
-		char *longer = lab_format("%s --set '%s=%s'", text, options->figures[i].key, options->figures[i].value);
+		char *longer = lab_format("%s --set '%s=%s'", text, options->figures[i].key,
+					  options->figures[i].value);
 
 		free(text);
 		text = longer;

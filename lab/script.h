@@ -303,7 +303,10 @@ bool lab_script_check(FILE *errors, struct lab_script *script);
 bool lab_script_parse(FILE *errors, struct lab_script *script);
 /* Does a list of labels ("a,b") contain this one? */
 bool lab_labels_contain(const char *labels, const char *label);
-/* A policy question or fault_around; a figure of the machine; else but for `machine` a variable of the script. */
+/*
+ * A policy question or fault_around; a figure of the machine; else but for `machine` a variable of
+ * the script.
+ */
 bool lab_key_is_policy(const char *key);
 bool lab_key_is_figure(const char *key);
 bool lab_key_is_variable(const char *key);

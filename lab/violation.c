@@ -104,7 +104,8 @@ void violation_writer_text(const struct lab_violation *violation, char *text, si
 	else if (sim->writer == SIM_PARTY_KERNEL && *call)
 		snprintf(text, bytes, "%s by cpu%u", call, sim->writer_cpu);
 	else
-		snprintf(text, bytes, "%s by cpu%u", violation_writer(sim->writer), sim->writer_cpu);
+		snprintf(text, bytes, "%s by cpu%u", violation_writer(sim->writer),
+			 sim->writer_cpu);
 }
 
 /* The copy that says most: the guilty one, else the one that was read. NULL: none has a colour. */
@@ -152,17 +153,18 @@ void violation_line(const struct lab_violation *violation, char *text, size_t by
 	if (sim->cause == SIM_CAUSE_NOT_CLEARED)
 		snprintf(text, bytes, "%s: %s saw what %s left (%s)", kind, reader, writer, cause);
 	else
-		snprintf(text, bytes, "%s: %s missed %s (%s)", kind ? kind : "UNKNOWN", reader, writer,
-			 cause);
+		snprintf(text, bytes, "%s: %s missed %s (%s)", kind ? kind : "UNKNOWN", reader,
+			 writer, cause);
 }
 
 void violation_key(const struct lab_violation *violation, char *text, size_t bytes)
 {
 	const struct sim_violation *sim = &violation->sim;
 
-	snprintf(text, bytes, "%s/%s/%s/%s/%s%s%u/%u", sim_kind_name(sim->kind), sim_cause_name(sim->cause),
-		 violation_observer(sim->observer), violation_writer(sim->writer), violation->map,
-		 *violation->map ? "/" : "", violation->line, violation->writer_line);
+	snprintf(text, bytes, "%s/%s/%s/%s/%s%s%u/%u", sim_kind_name(sim->kind),
+		 sim_cause_name(sim->cause), violation_observer(sim->observer),
+		 violation_writer(sim->writer), violation->map, *violation->map ? "/" : "",
+		 violation->line, violation->writer_line);
 }
 
 /* --- What was due ----------------------------------------------------------------------- */
@@ -194,12 +196,14 @@ static void due_for_data(const struct sim_violation *sim, const struct quire_pol
 	} else if (sim->writer == SIM_PARTY_KERNEL) {
 		due->site = quire_site_name(QUIRE_SITE_KERNEL_WROTE);
 		due->file = coherence_file(policy);
-		due->latest = "after the kernel had written if the page was mapped, else when the mapping "
+		due->latest = "after the kernel had written if the page was mapped, else when the "
+			      "mapping "
 			      "appeared (coherence.user-map.data)";
 	} else {
 		due->site = quire_site_name(QUIRE_SITE_USER_COLOUR);
-		due->latest = "when the mapping of the other colour or CPU appeared, or the page changed "
-			      "hands";
+		due->latest =
+			"when the mapping of the other colour or CPU appeared, or the page changed "
+			"hands";
 	}
 }
 
@@ -313,13 +317,14 @@ void violation_copy_text(const struct sim_copy *copy, char *text, size_t bytes)
 	if (copy->place == SIM_PLACE_STORES)
 		snprintf(text, bytes, "%s%s, waits there", cpu, violation_place(copy->place));
 	else
-		snprintf(text, bytes, "%s%s%s%s, %s", cpu, violation_place(copy->place), colour, where,
-			 copy->right ? "right" : "stale");
+		snprintf(text, bytes, "%s%s%s%s, %s", cpu, violation_place(copy->place), colour,
+			 where, copy->right ? "right" : "stale");
 }
 
 /* --- Parts of a report -------------------------------------------------------------------- */
 
-void violation_print_due(FILE *to, const struct lab_violation *violation, const struct quire_policy *policy)
+void violation_print_due(FILE *to, const struct lab_violation *violation,
+			 const struct quire_policy *policy)
 {
 	char policies[400], *coherence, *end;
 	struct violation_due due;
@@ -367,7 +372,7 @@ void violation_print_copies(FILE *to, const struct lab_violation *violation)
 		char text[120];
 
 		violation_copy_text(copy, text, sizeof(text));
-		fprintf(to, "  %-9s %s%s%s\n", i ? "" : "copies", text, copy->read ? "  <- read" : "",
-			copy->guilty ? "  <- guilty" : "");
+		fprintf(to, "  %-9s %s%s%s\n", i ? "" : "copies", text,
+			copy->read ? "  <- read" : "", copy->guilty ? "  <- guilty" : "");
 	}
 }

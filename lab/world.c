@@ -246,7 +246,8 @@ const char *lab_world_unfit(const struct sim_machine *machine)
 	if (machine->isa == SIM_BARE)
 		return "there is no architecture code for it: it runs the alias test only";
 	if (machine->cpus > 1 && !machine->data_coherent)
-		return "hardware does not keep the D caches of its CPUs coherent, which Quire needs: "
+		return "hardware does not keep the D caches of its CPUs coherent, which Quire "
+		       "needs: "
 		       "set coherence.data = yes or machine.cpus = 1";
 	return NULL;
 }

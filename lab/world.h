@@ -47,8 +47,8 @@ void lab_world_cpu(struct lab_world *world, unsigned cpu);
 /* Loads a space (NULL: none) on the current CPU. */
 void lab_world_load(struct lab_world *world, struct quire_space *space);
 /*
- * Pays for entering and leaving the kernel: before system calls that Quire does not pay for itself (it does in
- * quire/quire.h's calls on areas and files but fsync, and in fork).
+ * Pays for entering and leaving the kernel: before system calls that Quire does not pay for itself
+ * (it does in quire/quire.h's calls on areas and files but fsync, and in fork).
  */
 void lab_world_syscall(struct lab_world *world);
 /* Simulated time of the current CPU in nanoseconds; fractions count. */

@@ -127,7 +127,10 @@ void quire_batch_add(struct quire_batch *batch, struct quire_page *page, uintptr
 {
 	struct quire_batch_entry *entry = new_entry(batch);
 
-	/* The entry may have lost the right to execute before (mprotect), not what was fetched by it. */
+	/*
+	 * The entry may have lost the right to execute before (mprotect), not what was fetched by
+	 * it.
+	 */
 	exec |= quire_page_is(page, QUIRE_PAGE_USER_EXEC);
 	*entry = (struct quire_batch_entry){.page = page, .va = va, .exec = exec, .drop = drop};
 	batch->exec |= exec;

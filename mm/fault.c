@@ -116,7 +116,10 @@ static void purge(const struct fault *f)
 	quire_coherence_tlb(f->q, f->space, f->va, f->va + QUIRE_PAGE_BYTES, QUIRE_SITE_TLB_PAGE);
 }
 
-/* An entry allows more than before: other CPUs may fault once more, where the TLB does not look again itself. */
+/*
+ * An entry allows more than before: other CPUs may fault once more, where the TLB does not look
+ * again itself.
+ */
 static void purge_widened(const struct fault *f)
 {
 	if (!f->q->machine.traits.fault_walks_again)

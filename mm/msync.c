@@ -2,13 +2,12 @@
  * msync: what was stored through mappings becomes known to the file.
  *
  * THE TIMES of a file must be marked between a store and the next msync. A store that faults marks
- * them (fault.c), and msync makes the next one fault. How is the policy file_times:
- *   never     not at all: msync only looks at the areas. The second store after a fault is missed.
- *   fault     every entry of the range that allows stores is narrowed.
- *   subtree   where the ISA can forbid stores in an upper entry, one such entry is narrowed for a
- *             whole leaf table of the range, and leaf entries only at its ragged ends. The first store below
- *             gives the whole table back, and that is enough: times are the file's, and the table
- *             is of one area.
+ * them (fault.c), and msync makes the next one fault. How is the policy file_times: never     not
+ * at all: msync only looks at the areas. The second store after a fault is missed. fault     every
+ * entry of the range that allows stores is narrowed. subtree   where the ISA can forbid stores in
+ * an upper entry, one such entry is narrowed for a whole leaf table of the range, and leaf entries
+ * only at its ragged ends. The first store below gives the whole table back, and that is enough:
+ * times are the file's, and the table is of one area.
  *
  * THE DATA. An entry that loses the right to store gives its dirty mark to the page, so nothing
  * depends on the entry any more. Protected tables leave entries and marks as they are. MS_SYNC then

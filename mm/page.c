@@ -153,7 +153,10 @@ static struct quire_page *buddy_take(struct quire *q, unsigned order)
 	return page;
 }
 
-/* The page in a free block whose frame number is `want` modulo mask + 1, if there is one; else NULL. */
+/*
+ * The page in a free block whose frame number is `want` modulo mask + 1, if there is one; else
+ * NULL.
+ */
 static struct quire_page *coloured_in(struct quire_page *block, uint32_t mask, uint32_t want)
 {
 	uint32_t offset = (want - block->frame) & mask;
@@ -178,7 +181,10 @@ static void take_out(struct quire *q, struct quire_page *block, struct quire_pag
 	q->free_pages--;
 }
 
-/* A page of a colour from the buddy lists, smallest blocks first, of which it looks at a few only; NULL: none found. */
+/*
+ * A page of a colour from the buddy lists, smallest blocks first, of which it looks at a few only;
+ * NULL: none found.
+ */
 static struct quire_page *buddy_take_coloured(struct quire *q, uint32_t mask, uint32_t want)
 {
 	for (unsigned order = 0; order < QUIRE_ORDERS; order++) {

@@ -400,7 +400,8 @@ unsigned quire_table_protect(struct quire_space *space, uintptr_t low, uintptr_t
 	for (uintptr_t va = (low + span - 1) & ~(uintptr_t)(span - 1); va < end; va = next) {
 		if (!set_read_only(space, va, true, &next))
 			continue;
-		upper = va >> format->shift[leaf_level(space) - 1] >> format->bits[leaf_level(space) - 1];
+		upper = va >> format->shift[leaf_level(space) - 1] >>
+			format->bits[leaf_level(space) - 1];
 		if (upper != entered)
 			quire_step(q, QUIRE_STEP_TABLE_ENTER);
 		entered = upper;

@@ -1,13 +1,14 @@
 /*
- * Accesses of the current CPU: loads, stores, fetches, and the bulk copies that make up most of a run.
+ * Accesses of the current CPU: loads, stores, fetches, and the bulk copies that make up most of a
+ * run.
  *
- * Everything on the data side ends in one of two functions: line_read finds or brings a line into L1 D and says
- * where its bytes are; line_write puts bytes into one. They are inlined with constants for the common line
- * sizes and for what most machines' caches are (enum lines), so that a run pays for the features it uses;
- * the code is the same for all.
+ * Everything on the data side ends in one of two functions: line_read finds or brings a line into
+ * L1 D and says where its bytes are; line_write puts bytes into one. They are inlined with
+ * constants for the common line sizes and for what most machines' caches are (enum lines), so that
+ * a run pays for the features it uses; the code is the same for all.
  *
- * Bulk accesses go page by page: translate once, move line by line through a buffer of one page, then show
- * the whole piece to the witness.
+ * Bulk accesses go page by page: translate once, move line by line through a buffer of one page,
+ * then show the whole piece to the witness.
  */
 #include "sim/levels.h"
 #include "sim/needless.h"
@@ -19,7 +20,7 @@ enum lines {
 	GENERAL,
 };
 
-/* --- Levels below, the rarer ways ---------------------------------------------------------------- */
+/* --- Levels below, the rarer ways ------------------------------------------------------------- */
 
 void sim_below_store(struct work *work, quire_pa_t pa, const void *from, unsigned bytes)
 {
@@ -58,7 +59,8 @@ void sim_clean_way(struct work *work, struct cache *cache, uint32_t set, unsigne
 {
 	quire_pa_t pa = cache_line_pa(cache, set, way);
 
-	below_write(work, (uint32_t)(pa >> cache->line_shift), cache_line(cache, set, way), cache->line_shift);
+	below_write(work, (uint32_t)(pa >> cache->line_shift), cache_line(cache, set, way),
+		    cache->line_shift);
 	*cache_tag(cache, set, way) &= CACHE_NUMBER;
 	work->writebacks++;
 }
@@ -113,8 +115,8 @@ static bool others_hold(const struct sim *sim, uint32_t set, uint32_t number)
 }
 
 /*
- * Bulk accesses work on copies of two caches' descriptions, which no store of a line can change in the
- * compiler's eyes. This hands over the part of a description that accesses change.
+ * Bulk accesses work on copies of two caches' descriptions, which no store of a line can change in
+ * the compiler's eyes. This hands over the part of a description that accesses change.
  */
 CACHE_INLINE void hand_over(struct cache *to, const struct cache *from)
 {
@@ -123,8 +125,8 @@ CACHE_INLINE void hand_over(struct cache *to, const struct cache *from)
 }
 
 /* Other CPUs give up what they have of the line: dirty bytes, and with `drop` the line. */
-CACHE_INLINE void snoop_others(struct sim *sim, struct work *work, uint32_t set, uintptr_t va, quire_pa_t pa,
-			       bool drop)
+CACHE_INLINE void snoop_others(struct sim *sim, struct work *work, uint32_t set, uintptr_t va,
+			       quire_pa_t pa, bool drop)
 {
 	if (!others_hold(sim, set, cache_number(work->l1, va, pa)))
 		return;
@@ -134,8 +136,8 @@ CACHE_INLINE void snoop_others(struct sim *sim, struct work *work, uint32_t set,
 }
 
 /*
- * A machine that finds aliases itself (alias_check): before a line is brought, the sets that other addresses with its
- * page offset index are looked into; what is there of it goes below.
+ * A machine that finds aliases itself (alias_check): before a line is brought, the sets that other
+ * addresses with its page offset index are looked into; what is there of it goes below.
  */
 static void find_aliases(const struct sim *sim, struct work *work, uint32_t set, quire_pa_t pa)
 {
@@ -143,7 +145,8 @@ static void find_aliases(const struct sim *sim, struct work *work, uint32_t set,
 	uint32_t page_sets = (uint32_t)QUIRE_PAGE_BYTES >> l1->line_shift;
 
 	for (uint32_t other = set % page_sets; other < l1->sets; other += page_sets) {
-		int way = other == set ? -1 : cache_match(l1, other, (uint32_t)(pa >> l1->line_shift));
+		int way = other == set ? -1
+				       : cache_match(l1, other, (uint32_t)(pa >> l1->line_shift));
 
 		if (way < 0)
 			continue;
@@ -154,11 +157,14 @@ static void find_aliases(const struct sim *sim, struct work *work, uint32_t set,
 	}
 }
 
-/* --- One line of L1 D --------------------------------------------------------------------------------- */
+/* --- One line of L1 D ------------------------------------------------------------------------- */
 
-/* Gives line (va, pa) a way in `set`: the victim leaves, and with `fill` the line's bytes are brought. */
-SIM_INLINE unsigned line_take(struct work *work, uint32_t set, uintptr_t va, quire_pa_t pa, bool fill, unsigned shift,
-			      enum lines lines)
+/*
+ * Gives line (va, pa) a way in `set`: the victim leaves, and with `fill` the line's bytes are
+ * brought.
+ */
+SIM_INLINE unsigned line_take(struct work *work, uint32_t set, uintptr_t va, quire_pa_t pa,
+			      bool fill, unsigned shift, enum lines lines)
 {
 	struct cache *l1 = work->l1;
 	uint32_t number = (uint32_t)(pa >> shift);
@@ -186,12 +192,14 @@ SIM_INLINE unsigned line_take(struct work *work, uint32_t set, uintptr_t va, qui
 }
 
 /* The bytes of the line (va, pa) as the current CPU's L1 D has them. */
-SIM_INLINE const uint8_t *line_read(struct sim *sim, struct work *work, uintptr_t va, quire_pa_t pa, unsigned shift,
-				    enum lines lines)
+SIM_INLINE const uint8_t *line_read(struct sim *sim, struct work *work, uintptr_t va, quire_pa_t pa,
+				    unsigned shift, enum lines lines)
 {
 	struct cache *l1 = work->l1;
 	uint32_t set = cache_set_of(l1, cache_index_address(l1, va, pa) >> shift);
-	int way = cache_match(l1, set, lines == GENERAL ? cache_number(l1, va, pa) : (uint32_t)(pa >> shift));
+	int way =
+		cache_match(l1, set,
+			    lines == GENERAL ? cache_number(l1, va, pa) : (uint32_t)(pa >> shift));
 
 	work->lines++;
 	if (way < 0) {
@@ -206,12 +214,14 @@ SIM_INLINE const uint8_t *line_read(struct sim *sim, struct work *work, uintptr_
 }
 
 /* Stores `bytes` at pa, all in one line. */
-SIM_INLINE void line_write(struct sim *sim, struct work *work, uintptr_t va, quire_pa_t pa, const uint8_t *from,
-			   size_t bytes, unsigned shift, enum lines lines)
+SIM_INLINE void line_write(struct sim *sim, struct work *work, uintptr_t va, quire_pa_t pa,
+			   const uint8_t *from, size_t bytes, unsigned shift, enum lines lines)
 {
 	struct cache *l1 = work->l1;
 	uint32_t set = cache_set_of(l1, cache_index_address(l1, va, pa) >> shift);
-	int way = cache_match(l1, set, lines == GENERAL ? cache_number(l1, va, pa) : (uint32_t)(pa >> shift));
+	int way =
+		cache_match(l1, set,
+			    lines == GENERAL ? cache_number(l1, va, pa) : (uint32_t)(pa >> shift));
 	bool whole = bytes == (size_t)1 << shift;
 	uint8_t *line;
 
@@ -266,7 +276,7 @@ void sim_line_store(struct sim *sim, uintptr_t va, quire_pa_t pa, const void *fr
 	work_pay(sim, &work);
 }
 
-/* --- Past the caches, and the walker ------------------------------------------------------------------- */
+/* --- Past the caches, and the walker ---------------------------------------------------------- */
 
 uint64_t sim_uncached_load(struct sim *sim, quire_pa_t pa, unsigned bytes)
 {
@@ -359,7 +369,7 @@ void sim_walker_write(struct sim *sim, quire_pa_t pa, unsigned bytes, uint64_t v
 	}
 }
 
-/* --- Single loads and stores ------------------------------------------------------------------------------- */
+/* --- Single loads and stores ------------------------------------------------------------------ */
 
 static enum sim_party party_of(const struct sim *sim, uintptr_t va)
 {
@@ -367,8 +377,8 @@ static enum sim_party party_of(const struct sim *sim, uintptr_t va)
 }
 
 /* va to pa; an address outside memory is an access that the bus refuses. */
-static int resolve(struct sim *sim, uintptr_t va, size_t bytes, enum quire_access access, quire_pa_t *pa,
-		   bool *uncached)
+static int resolve(struct sim *sim, uintptr_t va, size_t bytes, enum quire_access access,
+		   quire_pa_t *pa, bool *uncached)
 {
 	int error = sim_resolve(sim, va, access, pa, uncached);
 
@@ -422,7 +432,7 @@ int sim_store(struct sim *sim, uintptr_t va, unsigned bytes, uint64_t value)
 	return 0;
 }
 
-/* --- Fetches -------------------------------------------------------------------------------------------------- */
+/* --- Fetches ---------------------------------------------------------------------------------- */
 
 /* What D caches, L2 and memory would give a coherent reader of the D line at pa. */
 static void snooped_bytes(struct sim *sim, uintptr_t va, quire_pa_t pa, uint8_t *to, size_t bytes)
@@ -441,7 +451,10 @@ static void snooped_bytes(struct sim *sim, uintptr_t va, quire_pa_t pa, uint8_t 
 	if (place.way < 0)
 		memcpy(to, sim->memory.bytes + pa, bytes);
 	else
-		memcpy(to, cache_line(holder, place.set, (unsigned)place.way) + (pa & (holder->line_bytes - 1)), bytes);
+		memcpy(to,
+		       cache_line(holder, place.set, (unsigned)place.way) +
+			       (pa & (holder->line_bytes - 1)),
+		       bytes);
 }
 
 /* Fills an I line from below, by lines of the data side, which may be longer or shorter. */
@@ -461,8 +474,8 @@ static void insn_fill(struct sim *sim, struct work *work, quire_pa_t pa, uint8_t
 }
 
 /*
- * The I line (va, pa). Where fetches snoop the data side, the line is brought up to date at each fetch: no
- * store need then look into I caches.
+ * The I line (va, pa). Where fetches snoop the data side, the line is brought up to date at each
+ * fetch: no store need then look into I caches.
  */
 static const uint8_t *insn_line(struct sim *sim, struct work *work, uintptr_t va, quire_pa_t pa)
 {
@@ -486,7 +499,8 @@ static const uint8_t *insn_line(struct sim *sim, struct work *work, uintptr_t va
 	cache_touch(l1, place.set, (unsigned)place.way);
 	line = cache_line(l1, place.set, (unsigned)place.way);
 	if (sim->machine.insn_snoops_data) {
-		size_t step = sim->cpu->l1d.line_bytes < l1->line_bytes ? sim->cpu->l1d.line_bytes : l1->line_bytes;
+		size_t step = sim->cpu->l1d.line_bytes < l1->line_bytes ? sim->cpu->l1d.line_bytes
+									: l1->line_bytes;
 
 		va &= ~(uintptr_t)(l1->line_bytes - 1);
 		for (size_t done = 0; done < l1->line_bytes; done += step)
@@ -520,7 +534,8 @@ int sim_fetch(struct sim *sim, uintptr_t va, uint64_t *value)
 	} else {
 		if (sim->needless)
 			sim_needless_fetch(sim, va, pa, 4);
-		memcpy(value, insn_line(sim, &work, va, pa) + (pa & (sim->cpu->l1i.line_bytes - 1)), 4);
+		memcpy(value, insn_line(sim, &work, va, pa) + (pa & (sim->cpu->l1i.line_bytes - 1)),
+		       4);
 		work_pay(sim, &work);
 	}
 	sim_witness_read(sim, SIM_PARTY_FETCH, va, pa, value, 4);
@@ -545,7 +560,7 @@ static void kernel_routine(struct sim *sim)
 	work_pay(sim, &work);
 }
 
-/* --- Bulk ----------------------------------------------------------------------------------------------------- */
+/* --- Bulk ------------------------------------------------------------------------------------- */
 
 /* A piece of a bulk access: within one page. */
 struct piece {
@@ -555,8 +570,8 @@ struct piece {
 	bool uncached;
 };
 
-SIM_INLINE void read_lines(struct sim *sim, struct work *work, const struct piece *piece, uint8_t *to, unsigned shift,
-			   enum lines lines)
+SIM_INLINE void read_lines(struct sim *sim, struct work *work, const struct piece *piece,
+			   uint8_t *to, unsigned shift, enum lines lines)
 {
 	size_t line_bytes = (size_t)1 << shift;
 	uintptr_t va = piece->va;
@@ -580,8 +595,8 @@ SIM_INLINE void read_lines(struct sim *sim, struct work *work, const struct piec
 	}
 }
 
-SIM_INLINE void write_lines(struct sim *sim, struct work *work, const struct piece *piece, const uint8_t *from,
-			    unsigned shift, enum lines lines)
+SIM_INLINE void write_lines(struct sim *sim, struct work *work, const struct piece *piece,
+			    const uint8_t *from, unsigned shift, enum lines lines)
 {
 	size_t line_bytes = (size_t)1 << shift;
 	uintptr_t va = piece->va;
@@ -609,9 +624,11 @@ static enum lines lines_of(const struct sim *sim)
 	return must_snoop(sim) ? SNOOPED : PLAIN;
 }
 
-/* read_lines (with `to`) or write_lines, PLAIN or SNOOPED, on copies of the caches' descriptions. */
-SIM_INLINE void quick_lines(struct sim *sim, struct work *work, const struct piece *piece, uint8_t *to,
-			    const uint8_t *from, unsigned shift, enum lines lines)
+/*
+ * read_lines (with `to`) or write_lines, PLAIN or SNOOPED, on copies of the caches' descriptions.
+ */
+SIM_INLINE void quick_lines(struct sim *sim, struct work *work, const struct piece *piece,
+			    uint8_t *to, const uint8_t *from, unsigned shift, enum lines lines)
 {
 	struct cache l1 = *work->l1, l2 = *work->l2;
 	struct work local = { .l1 = &l1, .l2 = &l2, .memory = work->memory };
@@ -650,7 +667,8 @@ static void move_lines(struct sim *sim, const struct piece *piece, uint8_t *to, 
 	work_pay(sim, &work);
 }
 
-static void uncached_piece(struct sim *sim, const struct piece *piece, uint8_t *to, const uint8_t *from)
+static void uncached_piece(struct sim *sim, const struct piece *piece, uint8_t *to,
+			   const uint8_t *from)
 {
 	size_t step;
 
@@ -680,7 +698,8 @@ static void read_piece(struct sim *sim, const struct piece *piece, uint8_t *to)
 		uncached_piece(sim, piece, to, NULL);
 	else
 		move_lines(sim, piece, to, NULL);
-	sim_witness_read(sim, party_of(sim, piece->va), piece->va, piece->pa, to, (unsigned)piece->bytes);
+	sim_witness_read(sim, party_of(sim, piece->va), piece->va, piece->pa, to,
+			 (unsigned)piece->bytes);
 }
 
 static void write_piece(struct sim *sim, const struct piece *piece, const uint8_t *from)
@@ -706,7 +725,8 @@ static size_t smaller(size_t a, size_t b)
 }
 
 /* The part of [va, va + bytes) in va's page, translated. */
-static int piece_at(struct sim *sim, struct piece *piece, uintptr_t va, size_t bytes, enum quire_access access)
+static int piece_at(struct sim *sim, struct piece *piece, uintptr_t va, size_t bytes,
+		    enum quire_access access)
 {
 	piece->va = va;
 	piece->bytes = smaller(bytes, page_rest(va));
@@ -714,8 +734,8 @@ static int piece_at(struct sim *sim, struct piece *piece, uintptr_t va, size_t b
 }
 
 /*
- * Both sides of a piece of a copy. A fault on one side may take away the other's page, so that the first is
- * looked up again after the second; the TLB knows it.
+ * Both sides of a piece of a copy. A fault on one side may take away the other's page, so that the
+ * first is looked up again after the second; the TLB knows it.
  */
 static int copy_pieces(struct sim *sim, struct piece *to, struct piece *from, size_t bytes)
 {

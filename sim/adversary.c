@@ -1,8 +1,9 @@
 /*
  * The adversary's moves: evictions and speculative fills.
  *
- * A fill is an ordinary one by another name: the same code as a load's or a fetch's brings the line, with snoops of
- * coherent CPUs and victims that leave, and the clock and the counts are put back afterwards.
+ * A fill is an ordinary one by another name: the same code as a load's or a fetch's brings the
+ * line, with snoops of coherent CPUs and victims that leave, and the clock and the counts are put
+ * back afterwards.
  */
 #include "sim/adversary.h"
 

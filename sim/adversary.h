@@ -1,7 +1,7 @@
 /*
  * The adversary: what hardware may do at any time without being asked. It evicts lines, fills them
- * speculatively, and completes maintenance before a barrier makes it. No experiment uses it; a search for
- * counterexamples makes each such move a step of its own.
+ * speculatively, and completes maintenance before a barrier makes it. No experiment uses it; a
+ * search for counterexamples makes each such move a step of its own.
  *
  * A move costs no time, is not counted, and is not shown to the witness: nobody has read anything.
  */
@@ -33,9 +33,10 @@ bool sim_line_at(const struct sim *sim, unsigned cpu, enum sim_which which, unsi
 bool sim_evict(struct sim *sim, unsigned cpu, enum sim_which which, unsigned set, unsigned way);
 
 /*
- * The line at va enters the CPU's L1 D or (SIM_WHICH_L1I) L1 I, as a load or fetch that is thrown away brings it:
- * through the kernel's linear mapping, or a TLB entry that the CPU may use now, never by a walk and whatever the
- * entry permits but user access. False: there is no such entry, it is uncached, or the line is there already.
+ * The line at va enters the CPU's L1 D or (SIM_WHICH_L1I) L1 I, as a load or fetch that is thrown
+ * away brings it: through the kernel's linear mapping, or a TLB entry that the CPU may use now,
+ * never by a walk and whatever the entry permits but user access. False: there is no such entry, it
+ * is uncached, or the line is there already.
  */
 bool sim_speculate(struct sim *sim, unsigned cpu, enum sim_which which, uintptr_t va);
 
@@ -48,13 +49,16 @@ void sim_settle_stores(struct sim *sim, unsigned cpu);
 /* Has the CPU's TLB an entry that its accesses to user address va would use? */
 bool sim_tlb_holds(struct sim *sim, unsigned cpu, uintptr_t va);
 
-/* First address of the n-th page that the CPU's TLB lets it speculate through; false: there are no more. */
+/*
+ * First address of the n-th page that the CPU's TLB lets it speculate through; false: there are no
+ * more.
+ */
 bool sim_speculation_page(struct sim *sim, unsigned cpu, unsigned n, uintptr_t *va);
 
 /*
- * Maintenance that was issued and has not taken effect (options.asynchronous), in the order of issue, all CPUs.
- * sim_complete: the nth takes effect now, and before it those of the same CPU on the same line. The numbers of
- * later ones change. False: there is no nth.
+ * Maintenance that was issued and has not taken effect (options.asynchronous), in the order of
+ * issue, all CPUs. sim_complete: the nth takes effect now, and before it those of the same CPU on
+ * the same line. The numbers of later ones change. False: there is no nth.
  */
 unsigned sim_pending_count(const struct sim *sim);
 unsigned sim_pending_cpu(const struct sim *sim, unsigned n);

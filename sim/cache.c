@@ -10,7 +10,8 @@ static void *cache_array(const struct sim_allocator *allocator, size_t count, si
 	return allocator->alloc(allocator->context, bytes, 64);
 }
 
-static void cache_shape(struct cache *cache, const struct sim_cache *description, uint64_t colour_bytes)
+static void cache_shape(struct cache *cache, const struct sim_cache *description,
+			uint64_t colour_bytes)
 {
 	cache->present = true;
 	cache->write_back = description->write_back;
@@ -54,8 +55,8 @@ int cache_create(struct cache *cache, const struct sim_cache *description, uint6
 	cache->next = cache_array(allocator, cache->sets, 1);
 	cache->ages = cache_array(allocator, (size_t)cache->sets * cache->age_stride, 1);
 	if (cache->virtual_tag)
-		cache->physical =
-			cache_array(allocator, (size_t)cache->sets * cache->stride, sizeof(uint32_t));
+		cache->physical = cache_array(allocator, (size_t)cache->sets * cache->stride,
+					      sizeof(uint32_t));
 	if (!cache->tags || !cache->data || !cache->next || !cache->ages ||
 	    (cache->virtual_tag && !cache->physical)) {
 		cache_destroy(cache, allocator);

@@ -1,13 +1,13 @@
 /*
  * One cache that holds data: tags, lines, replacement state.
  *
- * A line is found by set and tag. The tag is the physical line number (address / line size) in physically
- * tagged caches (PIPT, VIPT) and the virtual one in VIVT, where `physical` remembers where a dirty line
- * goes. Nothing ever looks in a set other than the one that the access indexes: that is how an alias
- * goes stale here as on hardware.
+ * A line is found by set and tag. The tag is the physical line number (address / line size) in
+ * physically tagged caches (PIPT, VIPT) and the virtual one in VIVT, where `physical` remembers
+ * where a dirty line goes. Nothing ever looks in a set other than the one that the access indexes:
+ * that is how an alias goes stale here as on hardware.
  *
- * Tags lie apart from the data, padded per set to a multiple of four, so that one set is compared by a few
- * vector instructions. A tag word is the line number with the dirty flag in its top bit.
+ * Tags lie apart from the data, padded per set to a multiple of four, so that one set is compared
+ * by a few vector instructions. A tag word is the line number with the dirty flag in its top bit.
  */
 #ifndef SIM_CACHE_H
 #define SIM_CACHE_H
@@ -34,7 +34,8 @@ struct cache {
 	enum sim_index index;
 	enum sim_replace replace;
 	uint32_t sets, ways;
-	uint32_t set_mask;     /* sets - 1 where sets is a power of two; else 0 and modulo is used */
+	/* sets - 1 where sets is a power of two; else 0 and modulo is used */
+	uint32_t set_mask;
 	uint32_t stride;       /* tag words a set: ways rounded up to a multiple of 4 */
 	uint32_t line_bytes, line_shift;
 	uint64_t colour_mask;  /* address bits that index by va; the others index by pa */
@@ -66,8 +67,8 @@ int cache_create(struct cache *cache, const struct sim_cache *description, uint6
 void cache_destroy(struct cache *cache, const struct sim_allocator *allocator);
 
 /*
- * The address whose bits index the cache. Within one page it grows with va and pa, so line n of a page is n sets
- * on.
+ * The address whose bits index the cache. Within one page it grows with va and pa, so line n of a
+ * page is n sets on.
  */
 CACHE_INLINE uint64_t cache_index_address(const struct cache *cache, uintptr_t va, quire_pa_t pa)
 {
@@ -107,7 +108,8 @@ CACHE_INLINE uint8_t *cache_line(const struct cache *cache, uint32_t set, unsign
 /* All ones in each of four tags that are `wanted`. */
 CACHE_INLINE __m128i cache_same(const uint32_t *tags, __m128i wanted)
 {
-	__m128i numbers = _mm_and_si128(_mm_load_si128((const __m128i *)tags), _mm_set1_epi32((int)CACHE_NUMBER));
+	__m128i numbers = _mm_and_si128(_mm_load_si128((const __m128i *)tags),
+					_mm_set1_epi32((int)CACHE_NUMBER));
 
 	return _mm_cmpeq_epi32(numbers, wanted);
 }
@@ -118,13 +120,17 @@ CACHE_INLINE uint64_t cache_same_ways(const uint32_t *tags, uint32_t stride, uin
 	uint64_t ways = 0;
 
 	if (stride == 16) {
-		__m128i low = _mm_packs_epi32(cache_same(tags, wanted), cache_same(tags + 4, wanted));
-		__m128i high = _mm_packs_epi32(cache_same(tags + 8, wanted), cache_same(tags + 12, wanted));
+		__m128i low =
+			_mm_packs_epi32(cache_same(tags, wanted), cache_same(tags + 4, wanted));
+		__m128i high = _mm_packs_epi32(cache_same(tags + 8, wanted),
+					       cache_same(tags + 12, wanted));
 
 		return (unsigned)_mm_movemask_epi8(_mm_packs_epi16(low, high));
 	}
 	for (unsigned way = 0; way < stride; way += 4)
-		ways |= (uint64_t)(unsigned)_mm_movemask_ps(_mm_castsi128_ps(cache_same(tags + way, wanted))) << way;
+		ways |= (uint64_t)(unsigned)_mm_movemask_ps(
+				_mm_castsi128_ps(cache_same(tags + way, wanted)))
+			<< way;
 	return ways;
 }
 #else
@@ -159,8 +165,8 @@ static inline struct cache_place cache_find(const struct cache *cache, uintptr_t
 }
 
 /*
- * LRU. Ages of a set are a permutation of 0 to ways - 1, padded with 255: those younger than `way` grow one
- * older, `way` becomes 0.
+ * LRU. Ages of a set are a permutation of 0 to ways - 1, padded with 255: those younger than `way`
+ * grow one older, `way` becomes 0.
  */
 CACHE_INLINE void cache_age(const struct cache *cache, uint32_t set, unsigned way)
 {
@@ -187,8 +193,8 @@ CACHE_INLINE unsigned cache_oldest(const struct cache *cache, uint32_t set)
 	__m128i oldest = _mm_set1_epi8((char)(cache->ways - 1));
 	unsigned found;
 
-	while (!(found = (unsigned)_mm_movemask_epi8(
-			 _mm_cmpeq_epi8(_mm_load_si128((const __m128i *)(const void *)(ages + way)), oldest))))
+	while (!(found = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(
+			 _mm_load_si128((const __m128i *)(const void *)(ages + way)), oldest))))
 		way += 16;
 	return way + (unsigned)__builtin_ctz(found);
 #else

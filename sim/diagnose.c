@@ -1,25 +1,29 @@
 /*
- * Why a read was wrong: where every copy of its line lies, which of them are right, and what that says.
+ * Why a read was wrong: where every copy of its line lies, which of them are right, and what that
+ * says.
  *
- * A read that differs from the reference was served by one copy of the line, the one *read*. Each other copy is
- * right or wrong in the bytes in question. The cases:
+ * A read that differs from the reference was served by one copy of the line, the one *read*. Each
+ * other copy is right or wrong in the bytes in question. The cases:
  *
- *   no copy is right            the write is lost: a dirty line that held it was invalidated (the witness kept a
- *                               note), or an older dirty line was written back over it
+ *   no copy is right            the write is lost: a dirty line that held it was invalidated (the
+ *                               witness kept a note), or an older dirty line was written back over
+ *                               it
  *   a right one waits           in a store buffer, or behind maintenance that no barrier completed
- *   a right one in a D cache    at another index of the reader's own: an alias; of another CPU: no hardware keeps
- *                               them coherent; above a reader that looks below D caches: it was not cleaned
+ *   a right one in a D cache    at another index of the reader's own: an alias; of another CPU: no
+ *                               hardware keeps them coherent; above a reader that looks below D
+ *                               caches: it was not cleaned
  *   a right one below only      the copy that was read is old: it was not dropped
  *
- * If the level that a fill would read now is right, the copy that was read is *guilty*: dropping it would have been
- * enough. If not, the dirty copy that is right is: it should have been cleaned.
+ * If the level that a fill would read now is right, the copy that was read is *guilty*: dropping it
+ * would have been enough. If not, the dirty copy that is right is: it should have been cleaned.
  */
 #include "sim/tlb.h"
 
 struct survey {
 	const struct sim *sim;
 	struct sim_violation *violation;
-	bool right_own, right_other; /* D caches: of the observer's CPU, not the one read; of other CPUs */
+	/* D caches: of the observer's CPU, not the one read; of other CPUs */
+	bool right_own, right_other;
 	bool right_above;            /* a right copy in any D cache */
 	bool right_below;            /* in what a fill would read: L2, else memory */
 	bool right_any;
@@ -48,8 +52,8 @@ static struct sim_copy *add_copy(struct survey *survey, const struct sim_copy *c
 }
 
 /* All places in a first-level cache that hold the line, at whatever index. */
-static void survey_cache(struct survey *survey, const struct cache *cache, enum sim_place place, unsigned cpu,
-			 struct cache_place read)
+static void survey_cache(struct survey *survey, const struct cache *cache, enum sim_place place,
+			 unsigned cpu, struct cache_place read)
 {
 	const struct sim_violation *violation = survey->violation;
 	uint32_t page_sets = (uint32_t)QUIRE_PAGE_BYTES >> cache->line_shift;
@@ -67,10 +71,12 @@ static void survey_cache(struct survey *survey, const struct cache *cache, enum 
 				.colour = (uint16_t)(set / page_sets),
 			}, *kept;
 
-			if (tag == CACHE_ABSENT || cache_line_pa(cache, set, way) >> cache->line_shift !=
-							   violation->pa >> cache->line_shift)
+			if (tag == CACHE_ABSENT ||
+			    cache_line_pa(cache, set, way) >> cache->line_shift !=
+				    violation->pa >> cache->line_shift)
 				continue;
-			copy.right = is_right(survey, cache_line(cache, set, way), cache->line_bytes);
+			copy.right =
+				is_right(survey, cache_line(cache, set, way), cache->line_bytes);
 			copy.read = read.way == (int)way && read.set == set;
 			kept = add_copy(survey, &copy);
 			if (copy.read)
@@ -86,7 +92,8 @@ static void survey_cache(struct survey *survey, const struct cache *cache, enum 
 }
 
 /* Where the observer read from in that first-level cache; way -1: not there. */
-static struct cache_place read_place(const struct survey *survey, enum sim_place place, unsigned cpu)
+static struct cache_place read_place(const struct survey *survey, enum sim_place place,
+				     unsigned cpu)
 {
 	const struct sim_violation *violation = survey->violation;
 	const struct sim *sim = survey->sim;
@@ -111,17 +118,22 @@ static struct cache_place read_place(const struct survey *survey, enum sim_place
 	}
 	if (!looks || cpu != violation->cpu)
 		return none;
-	return cache_find(place == SIM_PLACE_L1D ? &sim->cpus[cpu].l1d : &sim->cpus[cpu].l1i, va, violation->pa);
+	return cache_find(place == SIM_PLACE_L1D ? &sim->cpus[cpu].l1d : &sim->cpus[cpu].l1i, va,
+			  violation->pa);
 }
 
-/* L2 and memory. The one read, if it was none above, is L2 where the observer looks there, else memory. */
+/*
+ * L2 and memory. The one read, if it was none above, is L2 where the observer looks there, else
+ * memory.
+ */
 static void survey_below(struct survey *survey)
 {
 	const struct sim *sim = survey->sim;
 	const struct sim_violation *violation = survey->violation;
-	bool looks_l2 = violation->observer == SIM_PARTY_DEVICE   ? sim->machine.dma_coherent
-			: violation->observer == SIM_PARTY_WALKER ? sim->machine.walker != SIM_LEVEL_MEMORY
-								  : true;
+	bool looks_l2 = violation->observer == SIM_PARTY_DEVICE ? sim->machine.dma_coherent
+			: violation->observer == SIM_PARTY_WALKER
+				? sim->machine.walker != SIM_LEVEL_MEMORY
+				: true;
 	struct cache_place place = { 0, -1 };
 	struct sim_copy memory = { .place = SIM_PLACE_MEMORY }, *kept;
 
@@ -132,8 +144,10 @@ static void survey_below(struct survey *survey)
 			.place = SIM_PLACE_L2,
 			.set = place.set,
 			.way = (uint8_t)place.way,
-			.dirty = (*cache_tag(&sim->l2, place.set, (unsigned)place.way) & CACHE_DIRTY) != 0,
-			.right = is_right(survey, cache_line(&sim->l2, place.set, (unsigned)place.way),
+			.dirty = (*cache_tag(&sim->l2, place.set, (unsigned)place.way) &
+				  CACHE_DIRTY) != 0,
+			.right = is_right(survey,
+					  cache_line(&sim->l2, place.set, (unsigned)place.way),
 					  sim->l2.line_bytes),
 			.read = !survey->read && looks_l2,
 		};
@@ -143,8 +157,8 @@ static void survey_below(struct survey *survey)
 		if (copy.read)
 			survey->read = kept;
 	}
-	memory.right = memcmp(sim->memory.bytes + violation->pa, sim->witness.reference.bytes + violation->pa,
-			      violation->bytes) == 0;
+	memory.right = memcmp(sim->memory.bytes + violation->pa,
+			      sim->witness.reference.bytes + violation->pa, violation->bytes) == 0;
 	memory.read = !survey->read;
 	if (place.way < 0)
 		survey->right_below = memory.right;
@@ -158,10 +172,13 @@ static void survey_stores(struct survey *survey)
 	const struct sim *sim = survey->sim;
 
 	for (unsigned cpu = 0; cpu < sim->machine.cpus; cpu++) {
-		struct sim_copy copy = { .place = SIM_PLACE_STORES, .cpu = (uint8_t)cpu, .dirty = true };
+		struct sim_copy copy = {.place = SIM_PLACE_STORES,
+					.cpu = (uint8_t)cpu,
+					.dirty = true};
 
 		if (!sim->cpus[cpu].stores ||
-		    !sim_store_buffer_holds(sim->cpus[cpu].stores, survey->violation->pa, survey->violation->bytes))
+		    !sim_store_buffer_holds(sim->cpus[cpu].stores, survey->violation->pa,
+					    survey->violation->bytes))
 			continue;
 		survey->waits = true;
 		add_copy(survey, &copy);
@@ -173,7 +190,8 @@ static const struct sim_drop *find_drop(const struct sim *sim, quire_pa_t pa)
 {
 	for (unsigned i = 0; i < SIM_DROPS_KEPT; i++) {
 		const struct sim_drop *drop =
-			&sim->witness.drops[(sim->witness.next_drop + SIM_DROPS_KEPT - 1 - i) % SIM_DROPS_KEPT];
+			&sim->witness.drops[(sim->witness.next_drop + SIM_DROPS_KEPT - 1 - i) %
+					    SIM_DROPS_KEPT];
 
 		if (drop->used && drop->line == pa >> sim->cpu->l1d.line_shift &&
 		    drop->writer == sim_witness_word(sim, pa))
@@ -202,7 +220,8 @@ static void diagnose_lost(struct survey *survey)
 	struct sim_violation *violation = survey->violation;
 	const struct sim_drop *drop = find_drop(survey->sim, violation->pa);
 
-	violation->kind = violation->writer == SIM_PARTY_DEVICE ? SIM_KIND_OVERWRITTEN : SIM_KIND_LOST_WRITE;
+	violation->kind =
+		violation->writer == SIM_PARTY_DEVICE ? SIM_KIND_OVERWRITTEN : SIM_KIND_LOST_WRITE;
 	violation->cause = SIM_CAUSE_OLD_LINE;
 	if (!drop)
 		return;
@@ -217,7 +236,8 @@ static void diagnose_pending(struct survey *survey)
 {
 	struct sim_violation *violation = survey->violation;
 	const struct sim_maintenance *op =
-		sim_pending_on_line(survey->sim, violation->pa, violation->observer == SIM_PARTY_FETCH);
+		sim_pending_on_line(survey->sim, violation->pa,
+				    violation->observer == SIM_PARTY_FETCH);
 
 	if (!op || !survey->right_any || violation->cause == SIM_CAUSE_STORE_BUFFER)
 		return;

@@ -89,7 +89,7 @@ static void add(struct digesting *d, enum part part, uint64_t where, uint64_t wh
 	d->sum += sim_mix(sim_mix(part, where), what);
 }
 
-/* --- Memory --------------------------------------------------------------------------------------- */
+/* --- Memory ----------------------------------------------------------------------------------- */
 
 static void add_memory(struct digesting *d, uint64_t frame)
 {
@@ -113,7 +113,7 @@ static void add_memory(struct digesting *d, uint64_t frame)
 	}
 }
 
-/* --- Caches ----------------------------------------------------------------------------------------- */
+/* --- Caches ----------------------------------------------------------------------------------- */
 
 /* The lines of a cache that are of interest. I lines may be shorter than D lines. */
 static void add_cache(struct digesting *d, const struct cache *cache, enum part part, unsigned cpu)
@@ -144,7 +144,9 @@ static void add_cache(struct digesting *d, const struct cache *cache, enum part 
 				       ? 0
 				       : content_of(d, pa >> QUIRE_PAGE_SHIFT, line,
 						    cache_line(cache, set, way), cache->line_bytes);
-			/* A right and clean line of a table is where any load may bring it again. */
+			/*
+			 * A right and clean line of a table is where any load may bring it again.
+			 */
 			if (named->table && !what && !(tag & CACHE_DIRTY))
 				continue;
 			where = (uint64_t)named->name << 32 | cpu << 24 | (set / a_page) << 8 |
@@ -156,7 +158,7 @@ static void add_cache(struct digesting *d, const struct cache *cache, enum part 
 	}
 }
 
-/* --- TLBs ------------------------------------------------------------------------------------------- */
+/* --- TLBs ------------------------------------------------------------------------------------- */
 
 static void add_tlb(struct digesting *d, const struct sim_cpu *cpu, unsigned order)
 {
@@ -182,7 +184,7 @@ static void add_tlb(struct digesting *d, const struct sim_cpu *cpu, unsigned ord
 	}
 }
 
-/* --- Owners ----------------------------------------------------------------------------------------- */
+/* --- Owners ----------------------------------------------------------------------------------- */
 
 /* What nobody wrote since its frame was given. */
 static void add_owners(struct digesting *d)
@@ -199,7 +201,7 @@ static void add_owners(struct digesting *d)
 	}
 }
 
-/* --- Maintenance that waits ------------------------------------------------------------------------- */
+/* --- Maintenance that waits ------------------------------------------------------------------- */
 
 /* In the order of issue; operations on frames that have no name are left out. */
 static void add_pending(struct digesting *d)
@@ -231,7 +233,7 @@ static void add_pending(struct digesting *d)
 	}
 }
 
-/* --- All -------------------------------------------------------------------------------------------- */
+/* --- All -------------------------------------------------------------------------------------- */
 
 bool sim_data_shows(const struct sim_machine *machine)
 {
@@ -287,7 +289,7 @@ uint64_t sim_digest_cpu(const struct sim *sim, const struct sim_digest *digest, 
 	return d.sum;
 }
 
-/* --- Saving ------------------------------------------------------------------------------------------ */
+/* --- Saving ----------------------------------------------------------------------------------- */
 
 void sim_unused(const struct sim *sim, const void **start, size_t *bytes)
 {

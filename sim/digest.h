@@ -1,17 +1,20 @@
 /*
  * A digest of the state of a machine, for a search that must know states again.
  *
- * THE PROBLEM. Two runs that differ in clocks, counts, frame numbers and the values that were stored can leave
- * machines that behave the same from now on. Their digests must be equal, or a search would not end; those of
- * machines that can behave differently must differ, or it would miss something.
+ * THE PROBLEM. Two runs that differ in clocks, counts, frame numbers and the values that were
+ * stored can leave machines that behave the same from now on. Their digests must be equal, or a
+ * search would not end; those of machines that can behave differently must differ, or it would miss
+ * something.
  *
- * THE IDEA. What a line holds matters only by comparison: it is right (as the witness's reference says) or stale,
- * and two stale copies are equal or not. So contents enter as 0 for "right" and else as a number in the order in
- * which the different stale contents of that line are met. Frames have names that the caller gives: same name, same
- * role. CPUs are taken in an order that the caller gives.
+ * THE IDEA. What a line holds matters only by comparison: it is right (as the witness's reference
+ * says) or stale, and two stale copies are equal or not. So contents enter as 0 for "right" and
+ * else as a number in the order in which the different stale contents of that line are met. Frames
+ * have names that the caller gives: same name, same role. CPUs are taken in an order that the
+ * caller gives.
  *
- * Left out: clocks, counts, accounts, the order of ways in a set and what the replacement would take next (a
- * search makes evictions steps of their own), registers (they follow from the loaded space), the TLB's turn.
+ * Left out: clocks, counts, accounts, the order of ways in a set and what the replacement would
+ * take next (a search makes evictions steps of their own), registers (they follow from the loaded
+ * space), the TLB's turn.
  */
 #ifndef SIM_DIGEST_H
 #define SIM_DIGEST_H
@@ -23,7 +26,8 @@ enum { SIM_DIGEST_LINES_MAX = 256 };
 struct sim_digest_frame {
 	uint32_t name; /* 0: the frame is not looked at */
 	bool table;    /* its lines are compared by `table_line` */
-	bool free; /* what memory holds does not matter, nor do clean lines where the cache has one colour */
+	/* what memory holds does not matter, nor do clean lines where the cache has one colour */
+	bool free;
 	uint32_t lines; /* bit n: line n of the page is looked at; n < 32 */
 };
 
@@ -47,13 +51,18 @@ static inline uint64_t sim_mix(uint64_t hash, uint64_t word)
 }
 
 uint64_t sim_digest(const struct sim *sim, const struct sim_digest *digest);
-/* One CPU alone, without names: for putting CPUs into an order that does not depend on their numbers. */
+/*
+ * One CPU alone, without names: for putting CPUs into an order that does not depend on their
+ * numbers.
+ */
 uint64_t sim_digest_cpu(const struct sim *sim, const struct sim_digest *digest, unsigned cpu);
 
 /* Can what the D caches, L2 and memory hold be told from one coherent memory by anybody? */
 bool sim_data_shows(const struct sim_machine *machine);
 
-/* The part of the sim's own record that CPUs which the machine lacks would use: no need to save it. */
+/*
+ * The part of the sim's own record that CPUs which the machine lacks would use: no need to save it.
+ */
 void sim_unused(const struct sim *sim, const void **start, size_t *bytes);
 /* touched[frame] = 1 for each frame that has a dirty line, or a store that waits, in some cache. */
 void sim_dirty_frames(const struct sim *sim, uint8_t *touched);

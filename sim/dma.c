@@ -1,17 +1,17 @@
 /*
  * Devices that read and write memory.
  *
- * A coherent device sees what the caches hold and leaves nothing stale in them; virtually indexed caches are
- * looked into at the colour of the kernel's linear mapping, which is what a coherent I/O adapter is told.
- * Any other device reads and writes memory alone, and what caches hold of it stays as it was.
- * Transfers cost the CPU nothing here: the caller charges disk_request and disk_page.
+ * A coherent device sees what the caches hold and leaves nothing stale in them; virtually indexed
+ * caches are looked into at the colour of the kernel's linear mapping, which is what a coherent I/O
+ * adapter is told. Any other device reads and writes memory alone, and what caches hold of it stays
+ * as it was. Transfers cost the CPU nothing here: the caller charges disk_request and disk_page.
  */
 #include "sim/levels.h"
 #include "sim/needless.h"
 
 /*
- * The next part of a transfer: within one line of the data side; *answers: whether memory does. Beyond memory the
- * bus swallows writes and gives zeroes.
+ * The next part of a transfer: within one line of the data side; *answers: whether memory does.
+ * Beyond memory the bus swallows writes and gives zeroes.
  */
 static unsigned line_part(const struct sim *sim, quire_pa_t pa, size_t bytes, bool *answers)
 {
@@ -40,7 +40,8 @@ static uint8_t *coherent_bytes(struct sim *sim, quire_pa_t pa, bool drop)
 		return sim->memory.bytes + pa;
 	if (drop && sim->l2.write_back)
 		*cache_tag(&sim->l2, place.set, (unsigned)place.way) |= CACHE_DIRTY;
-	return cache_line(&sim->l2, place.set, (unsigned)place.way) + (pa & (sim->l2.line_bytes - 1));
+	return cache_line(&sim->l2, place.set, (unsigned)place.way) +
+	       (pa & (sim->l2.line_bytes - 1));
 }
 
 static void part_to_memory(struct sim *sim, quire_pa_t to, const uint8_t *from, unsigned bytes)
@@ -69,8 +70,8 @@ static void part_from_memory(struct sim *sim, quire_pa_t from, uint8_t *to, unsi
 }
 
 /*
- * A device is started by an uncached store, which leaves its CPU after the stores before it; and a transfer takes
- * so long that no other CPU's buffer still holds what was in it when it began.
+ * A device is started by an uncached store, which leaves its CPU after the stores before it; and a
+ * transfer takes so long that no other CPU's buffer still holds what was in it when it began.
  */
 static void settle_stores(struct sim *sim)
 {

@@ -1,9 +1,10 @@
 /*
  * Earlier contents of lines, so that a report can say whose bytes a stale read returned.
  *
- * Each line that changes has the last few of its contents kept, one for each change of writer (who, on which CPU,
- * under which label): what one statement stores byte by byte is one content. Lines share a fixed table, each at
- * the one place that its number hashes to, and the later one wins: what is forgotten is told as unknown.
+ * Each line that changes has the last few of its contents kept, one for each change of writer (who,
+ * on which CPU, under which label): what one statement stores byte by byte is one content. Lines
+ * share a fixed table, each at the one place that its number hashes to, and the later one wins:
+ * what is forgotten is told as unknown.
  */
 #include "sim/internal.h"
 
@@ -30,7 +31,8 @@ struct sim_history {
 	uint8_t contents[]; /* [PLACES * VERSIONS * line_bytes] */
 };
 
-struct sim_history *sim_history_create(const struct sim_machine *machine, const struct sim_allocator *allocator)
+struct sim_history *sim_history_create(const struct sim_machine *machine,
+				       const struct sim_allocator *allocator)
 {
 	uint32_t line_bytes = machine->l1d.line_bytes;
 	size_t bytes = sizeof(struct sim_history) + (size_t)PLACES * VERSIONS * line_bytes;
@@ -85,8 +87,8 @@ void sim_history_write(struct sim *sim, quire_pa_t pa, unsigned bytes, uint32_t 
 			continue;
 		}
 		place->versions[place->next] = (struct version){before, place->tenure};
-		memcpy(content(history, n, place->next), sim->witness.reference.bytes + (line << shift),
-		       history->line_bytes);
+		memcpy(content(history, n, place->next),
+		       sim->witness.reference.bytes + (line << shift), history->line_bytes);
 		place->next = (place->next + 1) % VERSIONS;
 		place->count += place->count < VERSIONS;
 	}
@@ -101,11 +103,14 @@ void sim_history_given(struct sim *sim, quire_pa_t pa, uint64_t bytes)
 		uint32_t n = take_place(history, line);
 		struct place *place = &history->places[n];
 
-		/* The content that the former owner left is a version of its own, whoever writes next. */
+		/*
+		 * The content that the former owner left is a version of its own, whoever writes
+		 * next.
+		 */
 		place->versions[place->next] =
 			(struct version){sim_witness_word(sim, line << shift), place->tenure};
-		memcpy(content(history, n, place->next), sim->witness.reference.bytes + (line << shift),
-		       history->line_bytes);
+		memcpy(content(history, n, place->next),
+		       sim->witness.reference.bytes + (line << shift), history->line_bytes);
 		place->next = (place->next + 1) % VERSIONS;
 		place->count += place->count < VERSIONS;
 		place->tenure++;
@@ -127,7 +132,8 @@ void sim_history_search(const struct sim *sim, struct sim_violation *violation)
 	for (uint32_t i = 0; i < place->count; i++) {
 		uint32_t version = (place->next + VERSIONS - 1 - i) % VERSIONS;
 
-		if (memcmp(content(history, n, version) + offset, &violation->got, violation->bytes) != 0)
+		if (memcmp(content(history, n, version) + offset, &violation->got,
+			   violation->bytes) != 0)
 			continue;
 		violation->got_known = true;
 		violation->got_author = sim_author_of(place->versions[version].word);

@@ -40,7 +40,8 @@ static bool cache_address(struct sim *sim, uint64_t space, uintptr_t va, enum si
 		return true;
 	sim_book(sim, book, sim->machine.cost.tlb_absent, true);
 	if (sim->needless)
-		sim_needless_count(sim, book, sim->machine.cost.tlb_absent, SIM_VERDICT_NOTHING_THERE);
+		sim_needless_count(sim, book, sim->machine.cost.tlb_absent,
+				   SIM_VERDICT_NOTHING_THERE);
 	return false;
 }
 

@@ -1,10 +1,11 @@
 /*
- * What lies below a first-level cache: L2, or memory, or both. Lines move here; prices are summed in a struct
- * work that the caller keeps and pays once at the end: each event has its own sum, because additions to one
- * would wait for each other, line after line.
+ * What lies below a first-level cache: L2, or memory, or both. Lines move here; prices are summed
+ * in a struct work that the caller keeps and pays once at the end: each event has its own sum,
+ * because additions to one would wait for each other, line after line.
  *
- * All functions take the line size as `shift` beside the caches that know it too: a caller that passes a
- * constant gets copies of fixed size. L2 is not inclusive: dropping one of its lines says nothing to L1.
+ * All functions take the line size as `shift` beside the caches that know it too: a caller that
+ * passes a constant gets copies of fixed size. L2 is not inclusive: dropping one of its lines says
+ * nothing to L1.
  */
 #ifndef SIM_LEVELS_H
 #define SIM_LEVELS_H
@@ -48,7 +49,10 @@ static inline void work_pay(struct sim *sim, const struct work *work)
 	work_count(sim, work);
 }
 
-/* By vectors: for 64 bytes some compilers would call a string instruction, which takes longer to start. */
+/*
+ * By vectors: for 64 bytes some compilers would call a string instruction, which takes longer to
+ * start.
+ */
 SIM_INLINE void line_move(void *restrict to, const void *restrict from, unsigned shift)
 {
 	typedef uint8_t sixteen __attribute__((vector_size(16), aligned(1), may_alias));
@@ -77,7 +81,8 @@ SIM_INLINE unsigned l2_evict(struct work *work, uint32_t set, unsigned shift)
 	if (tag == CACHE_ABSENT) {
 		l2->valid++;
 	} else if (tag & CACHE_DIRTY) {
-		line_move(work->memory + ((size_t)(tag & CACHE_NUMBER) << shift), cache_line(l2, set, way), shift);
+		line_move(work->memory + ((size_t)(tag & CACHE_NUMBER) << shift),
+			  cache_line(l2, set, way), shift);
 		work->memory_writes++;
 	}
 	return way;
@@ -115,8 +120,8 @@ SIM_INLINE void below_read(struct work *work, uint32_t number, uint8_t *to, unsi
 }
 
 /*
- * A whole line from L1 to the level below: a dirty victim, a clean, or a store that passes through. L2 takes
- * it without reading the old one.
+ * A whole line from L1 to the level below: a dirty victim, a clean, or a store that passes through.
+ * L2 takes it without reading the old one.
  */
 SIM_INLINE void below_write(struct work *work, uint32_t number, const uint8_t *from, unsigned shift)
 {
@@ -130,7 +135,8 @@ SIM_INLINE void below_write(struct work *work, uint32_t number, const uint8_t *f
 		if (way < 0 && l2->write_allocate)
 			way = (int)l2_evict(work, set, shift);
 		if (way >= 0) {
-			*cache_tag(l2, set, (unsigned)way) = number | (l2->write_back ? CACHE_DIRTY : 0);
+			*cache_tag(l2, set, (unsigned)way) =
+				number | (l2->write_back ? CACHE_DIRTY : 0);
 			line_move(cache_line(l2, set, (unsigned)way), from, shift);
 			cache_touch(l2, set, (unsigned)way);
 			work->l2_writes++;
@@ -145,7 +151,10 @@ SIM_INLINE void below_write(struct work *work, uint32_t number, const uint8_t *f
 
 /* A part of a line stored past L1 (write through, or a miss that does not allocate). */
 void sim_below_store(struct work *work, quire_pa_t pa, const void *from, unsigned bytes);
-/* Dirty lines of other CPUs' L1 D in that set go to the level below, free of charge; `drop`: all go. */
+/*
+ * Dirty lines of other CPUs' L1 D in that set go to the level below, free of charge; `drop`: all
+ * go.
+ */
 bool sim_snoop(struct sim *sim, unsigned except, uintptr_t va, quire_pa_t pa, bool drop);
 /* L1 D's dirty way goes below and is clean then; its line stays. */
 void sim_clean_way(struct work *work, struct cache *cache, uint32_t set, unsigned way);

@@ -1,9 +1,9 @@
 /*
  * The description of a simulated machine: what a machine file says, as plain data.
  *
- * Costs are in ticks: 1/1024 of a CPU cycle, so that "11.5 cycles a line" needs no floating point and every
- * run gives the same sum. Each cost is charged where its comment says, to the CPU that does it; what is
- * not listed costs nothing.
+ * Costs are in ticks: 1/1024 of a CPU cycle, so that "11.5 cycles a line" needs no floating point
+ * and every run gives the same sum. Each cost is charged where its comment says, to the CPU that
+ * does it; what is not listed costs nothing.
  */
 #ifndef SIM_MACHINE_H
 #define SIM_MACHINE_H
@@ -16,7 +16,10 @@
 
 #define SIM_TICKS_A_CYCLE 1024u
 
-/* SIM_BARE: no architecture code. It translates by sim_map_bare alone and is laid out like 32-bit ARM. */
+/*
+ * SIM_BARE: no architecture code. It translates by sim_map_bare alone and is laid out like 32-bit
+ * ARM.
+ */
 enum sim_isa { SIM_ARMV7, SIM_PARISC, SIM_X86_64, SIM_BARE };
 enum sim_index { SIM_PIPT, SIM_VIPT, SIM_VIVT };
 enum sim_replace { SIM_ROUND_ROBIN, SIM_RANDOM, SIM_LRU };
@@ -30,7 +33,8 @@ struct sim_cache {
 	enum sim_index index;
 	enum sim_replace replace;
 	bool write_back;     /* else write through */
-	bool write_allocate; /* a store that misses takes the line; else it goes on to the next level */
+	/* a store that misses takes the line; else it goes on to the next level */
+	bool write_allocate;
 	bool fill_whole;     /* a store of a whole line that misses reads it first all the same */
 };
 
@@ -54,12 +58,15 @@ struct sim_costs {
 	uint32_t memory_write; /* a line to memory */
 	uint32_t alias;        /* alias_check: more, for each line found at another index */
 	/* TLB */
-	uint32_t tlb_miss;   /* a miss beyond the accesses of the walk; for software fill, trap and return */
-	uint32_t tlb_absent; /* software fill: a cache operation whose address has no translation (trap, emulation) */
+	/* a miss beyond the accesses of the walk; for software fill, trap and return */
+	uint32_t tlb_miss;
+	/* software fill: a cache operation whose address has no translation (trap, emulation) */
+	uint32_t tlb_absent;
 	/* maintenance, each operation */
 	uint32_t data_op;       /* D operation by address: issue and lookup, line absent */
 	uint32_t data_op_clean; /* more, when the line is present and clean */
-	uint32_t data_op_dirty; /* more, when it is dirty (the write itself is l2_write or memory_write) */
+	/* more, when it is dirty (the write itself is l2_write or memory_write) */
+	uint32_t data_op_dirty;
 	uint32_t data_op_set;   /* D operation by set and way, or one step of a whole-cache loop */
 	uint32_t insn_op;       /* I operation by address */
 	uint32_t insn_op_set;   /* one step of a whole I cache loop (PA-RISC) */
@@ -79,7 +86,9 @@ struct sim_costs {
 	/* kernel steps, by enum quire_step */
 	uint32_t step[QUIRE_STEP_COUNT];
 	uint32_t copy_set_up;   /* each call of the kernel's copy or clear routine */
-	/* programs, beyond what they do to memory: charged by the laboratory, not by the simulator */
+	/*
+	 * programs, beyond what they do to memory: charged by the laboratory, not by the simulator
+	 */
 	uint32_t exec;          /* the kernel's work to load a program */
 	uint32_t shell;         /* a shell's own work from its start to its first fork */
 };
@@ -103,8 +112,10 @@ struct sim_machine {
 	enum sim_level walker;      /* where the table walker reads */
 	bool dma_coherent;          /* devices see and update the caches */
 	uint64_t colour_bytes;      /* architected alias boundary; 0: none */
-	bool alias_check;           /* bare machines: an L1 D miss finds its line at other indexes, which goes below */
-	uint32_t store_buffer;      /* entries of a store buffer that forwards by virtual address; 0: exact */
+	/* bare machines: an L1 D miss finds its line at other indexes, which goes below */
+	bool alias_check;
+	/* entries of a store buffer that forwards by virtual address; 0: exact */
+	uint32_t store_buffer;
 	uint64_t store_buffer_bytes; /* it forwards only between addresses equal modulo this */
 	struct sim_costs cost;
 };

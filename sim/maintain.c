@@ -1,11 +1,12 @@
 /*
  * Maintenance of lines: clean, invalidate, flush, by address or by set and way, on one CPU or all.
  *
- * Invalidating drops a dirty line: its bytes are lost, which the witness sees at the next read. What each
- * operation costs and how it is booked: internal.h.
+ * Invalidating drops a dirty line: its bytes are lost, which the witness sees at the next read.
+ * What each operation costs and how it is booked: internal.h.
  *
- * An operation is a record (struct sim_maintenance) that is carried out, at once or, where maintenance is
- * asynchronous, later (pending.c). It is paid for when it is issued, by what it finds then.
+ * An operation is a record (struct sim_maintenance) that is carried out, at once or, where
+ * maintenance is asynchronous, later (pending.c). It is paid for when it is issued, by what it
+ * finds then.
  */
 #include "sim/levels.h"
 #include "sim/needless.h"
@@ -21,7 +22,8 @@ void sim_book(struct sim *sim, enum sim_op op, uint64_t ticks, bool idle)
 }
 
 /* Pays for one operation: what moved, and `ticks` of its own. */
-static void book_work(struct sim *sim, enum sim_op op, const struct work *work, uint64_t ticks, bool idle)
+static void book_work(struct sim *sim, enum sim_op op, const struct work *work, uint64_t ticks,
+		      bool idle)
 {
 	work_count(sim, work);
 	sim_book(sim, op, work_ticks(sim, work) + ticks, idle);
@@ -48,8 +50,8 @@ static enum sim_found found_way(const struct cache *cache, uint32_t set, unsigne
 }
 
 /* One way of an L1 D. No action: it is only looked at. */
-static enum sim_found maintain_l1_way(struct sim *sim, struct work *work, struct cache *l1, uint32_t set, unsigned way,
-				      unsigned action)
+static enum sim_found maintain_l1_way(struct sim *sim, struct work *work, struct cache *l1,
+				      uint32_t set, unsigned way, unsigned action)
 {
 	enum sim_found found = found_way(l1, set, way);
 
@@ -63,13 +65,15 @@ static enum sim_found maintain_l1_way(struct sim *sim, struct work *work, struct
 }
 
 /* One way of L2: clean goes to memory. */
-static enum sim_found maintain_l2_way(struct sim *sim, struct work *work, uint32_t set, unsigned way, unsigned action)
+static enum sim_found maintain_l2_way(struct sim *sim, struct work *work, uint32_t set,
+				      unsigned way, unsigned action)
 {
 	struct cache *l2 = work->l2;
 	enum sim_found found = found_way(l2, set, way);
 
 	if (found == SIM_FOUND_DIRTY && (action & SIM_CLEAN)) {
-		memcpy(work->memory + cache_line_pa(l2, set, way), cache_line(l2, set, way), l2->line_bytes);
+		memcpy(work->memory + cache_line_pa(l2, set, way), cache_line(l2, set, way),
+		       l2->line_bytes);
 		*cache_tag(l2, set, way) &= CACHE_NUMBER;
 		work->memory_writes++;
 	} else if (found == SIM_FOUND_DIRTY && action) {
@@ -80,7 +84,8 @@ static enum sim_found maintain_l2_way(struct sim *sim, struct work *work, uint32
 	return found;
 }
 
-static enum sim_found maintain_l2_line(struct sim *sim, struct work *work, quire_pa_t pa, unsigned action)
+static enum sim_found maintain_l2_line(struct sim *sim, struct work *work, quire_pa_t pa,
+				       unsigned action)
 {
 	struct cache_place place;
 
@@ -103,8 +108,8 @@ static bool is_reached(const struct sim_maintenance *op, unsigned cpu)
 	return op->all_cpus || cpu == op->cpu;
 }
 
-static enum sim_found maintain_data(struct sim *sim, struct work *work, const struct sim_maintenance *op,
-				    unsigned action)
+static enum sim_found maintain_data(struct sim *sim, struct work *work,
+				    const struct sim_maintenance *op, unsigned action)
 {
 	enum sim_found found = SIM_FOUND_NONE;
 
@@ -116,14 +121,16 @@ static enum sim_found maintain_data(struct sim *sim, struct work *work, const st
 			continue;
 		place = cache_find(l1, op->va, op->pa);
 		if (place.way >= 0)
-			found = more(found, maintain_l1_way(sim, work, l1, place.set, (unsigned)place.way, action));
+			found = more(found, maintain_l1_way(sim, work, l1, place.set,
+							    (unsigned)place.way, action));
 	}
 	if (op->point == SIM_COHERENCY && !sim->machine.l2_outer)
 		found = more(found, maintain_l2_line(sim, work, op->pa, action));
 	return found;
 }
 
-static enum sim_found maintain_insn(struct sim *sim, const struct sim_maintenance *op, unsigned action)
+static enum sim_found maintain_insn(struct sim *sim, const struct sim_maintenance *op,
+				    unsigned action)
 {
 	enum sim_found found = SIM_FOUND_NONE;
 
@@ -143,7 +150,8 @@ static enum sim_found maintain_insn(struct sim *sim, const struct sim_maintenanc
 	return found;
 }
 
-static enum sim_found maintain_insn_all(struct sim *sim, const struct sim_maintenance *op, unsigned action)
+static enum sim_found maintain_insn_all(struct sim *sim, const struct sim_maintenance *op,
+					unsigned action)
 {
 	enum sim_found found = SIM_FOUND_NONE;
 
@@ -158,7 +166,8 @@ static enum sim_found maintain_insn_all(struct sim *sim, const struct sim_mainte
 }
 
 /* Carries the operation out, or with no action only looks what it would find. */
-static enum sim_found carry_out(struct sim *sim, struct work *work, const struct sim_maintenance *op, unsigned action)
+static enum sim_found carry_out(struct sim *sim, struct work *work,
+				const struct sim_maintenance *op, unsigned action)
 {
 	struct sim_cpu *cpu = &sim->cpus[op->cpu];
 	enum sim_found found;
@@ -196,8 +205,8 @@ void sim_maintenance_carry_out(struct sim *sim, const struct sim_maintenance *op
 }
 
 /* What the operation would write is paid for when it is issued. */
-static void expect_writes(const struct sim *sim, struct work *work, const struct sim_maintenance *op,
-			  enum sim_found found)
+static void expect_writes(const struct sim *sim, struct work *work,
+			  const struct sim_maintenance *op, enum sim_found found)
 {
 	if (found != SIM_FOUND_DIRTY || !(op->action & SIM_CLEAN))
 		return;
@@ -207,8 +216,12 @@ static void expect_writes(const struct sim *sim, struct work *work, const struct
 		work->l2_writes++;
 }
 
-/* Issues an operation of the current CPU: does it, or leaves it pending; `ticks`: its price but for what is found. */
-static enum sim_found issue(struct sim *sim, struct sim_maintenance *op, enum sim_op book, uint64_t ticks)
+/*
+ * Issues an operation of the current CPU: does it, or leaves it pending; `ticks`: its price but for
+ * what is found.
+ */
+static enum sim_found issue(struct sim *sim, struct sim_maintenance *op, enum sim_op book,
+			    uint64_t ticks)
 {
 	const struct sim_costs *cost = &sim->machine.cost;
 	struct work work = work_begin(sim);
@@ -233,12 +246,14 @@ static enum sim_found issue(struct sim *sim, struct sim_maintenance *op, enum si
 	idle = was_idle(found, (enum sim_action)op->action);
 	book_work(sim, book, &work, ticks, idle);
 	if (sim->needless)
-		sim_needless_end(sim, ghosts, op, book, work_ticks(sim, &work) + ticks, idle, found);
+		sim_needless_end(sim, ghosts, op, book, work_ticks(sim, &work) + ticks, idle,
+				 found);
 	return found;
 }
 
-enum sim_found sim_maintain_data(struct sim *sim, uintptr_t va, quire_pa_t pa, enum sim_action action,
-				 enum sim_point point, bool all_cpus, enum sim_op book)
+enum sim_found sim_maintain_data(struct sim *sim, uintptr_t va, quire_pa_t pa,
+				 enum sim_action action, enum sim_point point, bool all_cpus,
+				 enum sim_op book)
 {
 	struct sim_maintenance op = {
 		.target = SIM_TARGET_DATA,
@@ -252,7 +267,8 @@ enum sim_found sim_maintain_data(struct sim *sim, uintptr_t va, quire_pa_t pa, e
 	return issue(sim, &op, book, sim->machine.cost.data_op + broadcast_ticks(sim, all_cpus));
 }
 
-enum sim_found sim_maintain_data_set(struct sim *sim, uint32_t set, unsigned way, enum sim_action action)
+enum sim_found sim_maintain_data_set(struct sim *sim, uint32_t set, unsigned way,
+				     enum sim_action action)
 {
 	struct sim_maintenance op = {
 		.target = SIM_TARGET_DATA_SET,
@@ -264,7 +280,8 @@ enum sim_found sim_maintain_data_set(struct sim *sim, uint32_t set, unsigned way
 	return issue(sim, &op, SIM_OP_DATA_SET, sim->machine.cost.data_op_set);
 }
 
-enum sim_found sim_maintain_l2_set(struct sim *sim, uint32_t set, unsigned way, enum sim_action action)
+enum sim_found sim_maintain_l2_set(struct sim *sim, uint32_t set, unsigned way,
+				   enum sim_action action)
 {
 	struct sim_maintenance op = {
 		.target = SIM_TARGET_L2_SET,
@@ -286,7 +303,8 @@ enum sim_found sim_maintain_insn(struct sim *sim, uintptr_t va, quire_pa_t pa, b
 		.pa = pa,
 	};
 
-	return issue(sim, &op, SIM_OP_INSN_LINE, sim->machine.cost.insn_op + broadcast_ticks(sim, all_cpus));
+	return issue(sim, &op, SIM_OP_INSN_LINE,
+		     sim->machine.cost.insn_op + broadcast_ticks(sim, all_cpus));
 }
 
 enum sim_found sim_maintain_insn_set(struct sim *sim, uint32_t set, unsigned way)
@@ -309,7 +327,8 @@ enum sim_found sim_maintain_insn_all(struct sim *sim, bool all_cpus)
 		.all_cpus = all_cpus,
 	};
 
-	return issue(sim, &op, SIM_OP_INSN_ALL, sim->machine.cost.insn_all + broadcast_ticks(sim, all_cpus));
+	return issue(sim, &op, SIM_OP_INSN_ALL,
+		     sim->machine.cost.insn_all + broadcast_ticks(sim, all_cpus));
 }
 
 enum sim_found sim_maintain_outer(struct sim *sim, quire_pa_t pa, enum sim_action action)
@@ -323,7 +342,8 @@ enum sim_found sim_maintain_outer(struct sim *sim, quire_pa_t pa, enum sim_actio
 	return issue(sim, &op, SIM_OP_OUTER, sim->machine.cost.outer_op);
 }
 
-enum sim_found sim_maintain_outer_set(struct sim *sim, uint32_t set, unsigned way, enum sim_action action)
+enum sim_found sim_maintain_outer_set(struct sim *sim, uint32_t set, unsigned way,
+				      enum sim_action action)
 {
 	struct work work = work_begin(sim);
 	enum sim_found found = maintain_l2_way(sim, &work, set, way, action);

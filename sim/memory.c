@@ -1,13 +1,14 @@
 /*
- * Memory of the simulated machine: a private mapping without a reservation, so that a machine of gigabytes
- * costs the host only the pages that a run touches. It begins as zeroes. Who brings an allocator of its own
- * gets it from there.
+ * Memory of the simulated machine: a private mapping without a reservation, so that a machine of
+ * gigabytes costs the host only the pages that a run touches. It begins as zeroes. Who brings an
+ * allocator of its own gets it from there.
  */
 #include <sys/mman.h>
 
 #include "sim/internal.h"
 
-int sim_memory_create(struct sim_memory *memory, uint64_t bytes, const struct sim_allocator *allocator)
+int sim_memory_create(struct sim_memory *memory, uint64_t bytes,
+		      const struct sim_allocator *allocator)
 {
 	void *mapping;
 
@@ -17,11 +18,12 @@ int sim_memory_create(struct sim_memory *memory, uint64_t bytes, const struct si
 	if (memory->size != bytes)
 		return -QUIRE_ENOMEM;
 	if (!memory->mapped) {
-		memory->bytes = allocator->alloc(allocator->context, memory->size, QUIRE_PAGE_BYTES);
+		memory->bytes =
+			allocator->alloc(allocator->context, memory->size, QUIRE_PAGE_BYTES);
 		return memory->bytes ? 0 : -QUIRE_ENOMEM;
 	}
-	mapping = mmap(NULL, memory->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-		       0);
+	mapping = mmap(NULL, memory->size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (mapping == MAP_FAILED)
 		return -QUIRE_ENOMEM;
 	memory->bytes = mapping;

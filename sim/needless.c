@@ -1,34 +1,41 @@
 /*
  * Needless maintenance: which operations no later read was in need of.
  *
- * An operation is *needed* if some later read would have been wrong without it. To know that, the machine would have
- * to run a second time without it, for each of them. Instead each line that an operation changed leaves *ghosts*: the
- * copies as they would be had it not been done. Their bytes are kept up like a cache's, and compared with what a
- * later access should get:
+ * An operation is *needed* if some later read would have been wrong without it. To know that, the
+ * machine would have to run a second time without it, for each of them. Instead each line that an
+ * operation changed leaves *ghosts*: the copies as they would be had it not been done. Their bytes
+ * are kept up like a cache's, and compared with what a later access should get:
  *
- *   a copy that was dropped      is still there, at the same place of the same cache. A read there gets its bytes.
- *                                A store there goes into it. A store elsewhere makes it stale.
- *   a dirty copy                 is still dirty. A store by another path makes its write-back a danger.
- *   the level below              still has the bytes from before a clean. Whoever looks there gets them.
+ *   a copy that was dropped      is still there, at the same place of the same cache. A read there
+ *                                gets its bytes. A store there goes into it. A store elsewhere
+ *                                makes it stale.
+ *   a dirty copy                 is still dirty. A store by another path makes its write-back a
+ *                                danger.
+ *   the level below              still has the bytes from before a clean. Whoever looks there gets
+ *                                them.
  *
- * A read that would be wrong makes the operation needed. It is needless when its ghosts are gone without that:
+ * A read that would be wrong makes the operation needed. It is needless when its ghosts are gone
+ * without that:
  *
  *   nothing dirty    it cleaned, and no line was dirty
  *   nothing there    it dropped, and no line was there
- *   twice            an operation before had done it already, or one after it did it again before anybody looked
- *   not read         the ghost left by itself, or the same bytes came back, before anybody would have read it wrongly
+ *   twice            an operation before had done it already, or one after it did it again before
+ *                    anybody looked
+ *   not read         the ghost left by itself, or the same bytes came back, before anybody would
+ *                    have read it wrongly
  *
  * What is still open at the end is *undecided*.
  *
- * SOUND, NOT EXACT. A needed operation is never called needless. The other way round there is some slack: a store by
- * another path over a dirty ghost, and a fill of a line of which any byte would be old, count as wrong reads at once;
- * a ghost is taken to have left only when no replacement policy could have kept it (twice as many fills of its set as
- * it has ways; never with random replacement). And operations are judged one after the other as if those found
- * needless had not been done, so that all of them may be left out together: an operation on a place where the ghost of
- * an earlier one still lies takes it over. That an idle operation is left out changes no ghost.
+ * SOUND, NOT EXACT. A needed operation is never called needless. The other way round there is some
+ * slack: a store by another path over a dirty ghost, and a fill of a line of which any byte would
+ * be old, count as wrong reads at once; a ghost is taken to have left only when no replacement
+ * policy could have kept it (twice as many fills of its set as it has ways; never with random
+ * replacement). And operations are judged one after the other as if those found needless had not
+ * been done, so that all of them may be left out together: an operation on a place where the ghost
+ * of an earlier one still lies takes it over. That an idle operation is left out changes no ghost.
  *
- * Undecided from the start: TLB operations that dropped something; operations on I lines where they are of
- * another size than D lines; all that is asynchronous.
+ * Undecided from the start: TLB operations that dropped something; operations on I lines where they
+ * are of another size than D lines; all that is asynchronous.
  */
 #include <stdlib.h>
 
@@ -73,7 +80,7 @@ struct sim_needless {
 	struct sim_need needs[QUIRE_SITE_COUNT + 1][SIM_OP_COUNT];
 };
 
-/* --- Making ---------------------------------------------------------------------------------------------- */
+/* --- Making ----------------------------------------------------------------------------------- */
 
 static unsigned cache_number_of(enum where where, unsigned cpu)
 {
@@ -87,7 +94,8 @@ static struct cache *cache_of(struct sim *sim, enum where where, unsigned cpu)
 	return where == GHOST_L1D ? &sim->cpus[cpu].l1d : &sim->cpus[cpu].l1i;
 }
 
-static bool make_fills(struct sim *sim, struct sim_needless *needless, enum where where, unsigned cpu)
+static bool make_fills(struct sim *sim, struct sim_needless *needless, enum where where,
+		       unsigned cpu)
 {
 	const struct cache *cache = cache_of(sim, where, cpu);
 	uint32_t **fills = &needless->fills[cache_number_of(where, cpu)];
@@ -104,7 +112,8 @@ struct sim_needless *sim_needless_create(struct sim *sim)
 	bool good = needless && make_fills(sim, needless, GHOST_L2, 0);
 
 	for (unsigned cpu = 0; good && cpu < sim->machine.cpus; cpu++)
-		good = make_fills(sim, needless, GHOST_L1D, cpu) && make_fills(sim, needless, GHOST_L1I, cpu);
+		good = make_fills(sim, needless, GHOST_L1D, cpu) &&
+		       make_fills(sim, needless, GHOST_L1I, cpu);
 	if (good)
 		return needless;
 	sim_needless_destroy(needless);
@@ -141,7 +150,7 @@ void sim_needless_destroy(struct sim_needless *needless)
 	free(needless);
 }
 
-/* --- Verdicts ---------------------------------------------------------------------------------------------- */
+/* --- Verdicts --------------------------------------------------------------------------------- */
 
 static struct ghost **bucket_of(struct sim_needless *needless, uint64_t line)
 {
@@ -157,7 +166,8 @@ static void unlink_ghost(struct sim_needless *needless, struct ghost *ghost)
 	*at = ghost->next;
 }
 
-static void count(struct sim_needless *needless, const struct record *record, enum sim_verdict verdict)
+static void count(struct sim_needless *needless, const struct record *record,
+		  enum sim_verdict verdict)
 {
 	struct sim_need *need = &needless->needs[record->site][record->book];
 
@@ -206,24 +216,25 @@ static bool lies_in_l2(const struct sim *sim, const struct ghost *below)
 	quire_pa_t pa = below->line << sim->cpu->l1d.line_shift;
 	struct cache_place place = cache_find(&sim->l2, 0, pa);
 
-	return place.way >= 0 && (*cache_tag(&sim->l2, place.set, (unsigned)place.way) & CACHE_DIRTY) &&
-	       memcmp(cache_line(&sim->l2, place.set, (unsigned)place.way), sim->witness.reference.bytes + pa,
-		      sim->cpu->l1d.line_bytes) == 0 &&
+	return place.way >= 0 &&
+	       (*cache_tag(&sim->l2, place.set, (unsigned)place.way) & CACHE_DIRTY) &&
+	       memcmp(cache_line(&sim->l2, place.set, (unsigned)place.way),
+		      sim->witness.reference.bytes + pa, sim->cpu->l1d.line_bytes) == 0 &&
 	       memory_is_as_before(sim, below);
 }
 
 static struct ghost *find_below(const struct record *record, const struct ghost *above)
 {
 	for (struct ghost *ghost = record->ghosts; ghost; ghost = ghost->sibling)
-		if (ghost->where == GHOST_BELOW && ghost->line == above->line && ghost->above == above->where &&
-		    ghost->cpu == above->cpu)
+		if (ghost->where == GHOST_BELOW && ghost->line == above->line &&
+		    ghost->above == above->where && ghost->cpu == above->cpu)
 			return ghost;
 	return NULL;
 }
 
 /*
- * The dirty copy above went down as it would have by itself: what lies below is right. With an L2 in between it got
- * that far; memory may still lack it.
+ * The dirty copy above went down as it would have by itself: what lies below is right. With an L2
+ * in between it got that far; memory may still lack it.
  */
 static void end_below(struct sim *sim, struct record *record, const struct ghost *above)
 {
@@ -239,12 +250,13 @@ static void end_below(struct sim *sim, struct record *record, const struct ghost
 	ghost->cpu = NOBODY;
 }
 
-/* --- Ghosts as caches ------------------------------------------------------------------------------------- */
+/* --- Ghosts as caches ------------------------------------------------------------------------- */
 
-static bool is_at(const struct ghost *ghost, enum where where, unsigned cpu, uint32_t set, uint32_t number)
+static bool is_at(const struct ghost *ghost, enum where where, unsigned cpu, uint32_t set,
+		  uint32_t number)
 {
-	return ghost->where == where && (where == GHOST_L2 || ghost->cpu == cpu) && ghost->set == set &&
-	       ghost->number == number;
+	return ghost->where == where && (where == GHOST_L2 || ghost->cpu == cpu) &&
+	       ghost->set == set && ghost->number == number;
 }
 
 static uint32_t fills_of(const struct sim *sim, const struct ghost *ghost)
@@ -252,7 +264,10 @@ static uint32_t fills_of(const struct sim *sim, const struct ghost *ghost)
 	return sim->needless->fills[cache_number_of(ghost->where, ghost->cpu)][ghost->set];
 }
 
-/* No replacement policy keeps the copy longer. What lies below a dirty copy stays until that copy goes. */
+/*
+ * No replacement policy keeps the copy longer. What lies below a dirty copy stays until that copy
+ * goes.
+ */
 static bool has_left(struct sim *sim, const struct ghost *ghost)
 {
 	const struct cache *cache;
@@ -260,13 +275,17 @@ static bool has_left(struct sim *sim, const struct ghost *ghost)
 	if (ghost->where == GHOST_BELOW)
 		return false;
 	cache = cache_of(sim, ghost->where, ghost->cpu);
-	return cache->replace != SIM_RANDOM && fills_of(sim, ghost) - ghost->fills >= 2 * cache->ways;
+	return cache->replace != SIM_RANDOM &&
+	       fills_of(sim, ghost) - ghost->fills >= 2 * cache->ways;
 }
 
 /* Bytes [from, from + bytes) of the line: as they should be? */
-static bool is_right(const struct sim *sim, const struct ghost *ghost, const uint8_t *held, size_t from, size_t bytes)
+static bool is_right(const struct sim *sim, const struct ghost *ghost, const uint8_t *held,
+		     size_t from, size_t bytes)
 {
-	return memcmp(held + from, sim->witness.reference.bytes + (ghost->line << sim->cpu->l1d.line_shift) + from,
+	return memcmp(held + from,
+		      sim->witness.reference.bytes + (ghost->line << sim->cpu->l1d.line_shift) +
+			      from,
 		      bytes) == 0;
 }
 
@@ -275,7 +294,10 @@ static bool all_right(const struct sim *sim, const struct ghost *ghost)
 	return is_right(sim, ghost, ghost->bytes, 0, sim->cpu->l1d.line_bytes);
 }
 
-/* A dirty line that was dropped, not cleaned, would bring L2 a line that it has not: more than ghosts follow. */
+/*
+ * A dirty line that was dropped, not cleaned, would bring L2 a line that it has not: more than
+ * ghosts follow.
+ */
 static bool fills_l2(const struct sim *sim, const struct ghost *ghost)
 {
 	return sim->l2.present && ghost->where == GHOST_L1D && !find_below(ghost->record, ghost);
@@ -296,7 +318,8 @@ static void leave(struct sim *sim, struct ghost *ghost)
 /* One access to a line. */
 struct access {
 	struct sim *sim;
-	enum where where;     /* the first cache that it looks into; GHOST_BELOW: past the first level */
+	/* the first cache that it looks into; GHOST_BELOW: past the first level */
+	enum where where;
 	unsigned cpu;
 	uint32_t set, number; /* its place there */
 	uint64_t line;
@@ -304,7 +327,8 @@ struct access {
 	bool store;
 	bool misses;          /* the cache does not have it now */
 	bool memory;          /* GHOST_BELOW: it looks at memory only */
-	bool device;          /* GHOST_BELOW: a coherent device, which looks into L1 D caches at `set` first */
+	/* GHOST_BELOW: a coherent device, which looks into L1 D caches at `set` first */
+	bool device;
 };
 
 static bool same_place(const struct access *access, const struct ghost *ghost)
@@ -318,8 +342,8 @@ static bool is_snooped(const struct access *access, const struct ghost *ghost)
 {
 	if (ghost->where != GHOST_L1D || ghost->set != access->set)
 		return false;
-	return access->device ||
-	       (access->sim->machine.data_coherent && access->where == GHOST_L1D && ghost->cpu != access->cpu);
+	return access->device || (access->sim->machine.data_coherent &&
+				  access->where == GHOST_L1D && ghost->cpu != access->cpu);
 }
 
 static bool record_has_place(const struct access *access, const struct record *record)
@@ -339,7 +363,8 @@ static bool record_is_snooped(const struct access *access, const struct record *
 }
 
 /* Is all of the line right, but for what a store is about to put there? */
-static bool right_but_for(const struct access *access, const struct ghost *ghost, const uint8_t *held)
+static bool right_but_for(const struct access *access, const struct ghost *ghost,
+			  const uint8_t *held)
 {
 	size_t end = access->from + access->bytes, line_bytes = access->sim->cpu->l1d.line_bytes;
 
@@ -358,7 +383,8 @@ static bool goes_below(const struct access *access)
 /* Does a store reach L2 at once? */
 static bool reaches_l2(const struct access *access)
 {
-	return access->store && access->where == GHOST_L1D && (!access->sim->cpu->l1d.write_back || goes_below(access));
+	return access->store && access->where == GHOST_L1D &&
+	       (!access->sim->cpu->l1d.write_back || goes_below(access));
 }
 
 /* What an access does to the copy that a ghost is. Returns false when the record was decided. */
@@ -374,7 +400,8 @@ static bool use_copy(const struct access *access, struct ghost *ghost)
 	}
 	if (access->store) {
 		memcpy(ghost->bytes + access->from,
-		       sim->witness.reference.bytes + (ghost->line << sim->cpu->l1d.line_shift) + access->from,
+		       sim->witness.reference.bytes + (ghost->line << sim->cpu->l1d.line_shift) +
+			       access->from,
 		       access->bytes);
 		ghost->dirty |= sim->cpu->l1d.write_back;
 		return true;
@@ -395,9 +422,13 @@ static bool pass_copy(const struct access *access, struct ghost *ghost)
 {
 	struct sim *sim = access->sim;
 
-	/* Hardware brings a dirty line down, right or not; a hit asks nobody, unless it is the first store. */
+	/*
+	 * Hardware brings a dirty line down, right or not; a hit asks nobody, unless it is the
+	 * first store.
+	 */
 	if (is_snooped(access, ghost) && (access->misses || access->store)) {
-		if (ghost->dirty && (!right_but_for(access, ghost, ghost->bytes) || fills_l2(sim, ghost))) {
+		if (ghost->dirty &&
+		    (!right_but_for(access, ghost, ghost->bytes) || fills_l2(sim, ghost))) {
 			decide_needed(sim->needless, ghost->record);
 			return false;
 		}
@@ -436,13 +467,14 @@ static bool use_below(const struct access *access, struct ghost *ghost)
 	struct sim *sim = access->sim;
 	bool wrong;
 
-	if (!access->misses || record_has_place(access, ghost->record) || record_is_snooped(access, ghost->record))
+	if (!access->misses || record_has_place(access, ghost->record) ||
+	    record_is_snooped(access, ghost->record))
 		return true;
 	if (ghost->above == GHOST_L2 && !access->memory)
 		return true;
 	if (access->where == GHOST_BELOW)
-		wrong = !is_right(sim, ghost, access->memory ? ghost->memory : ghost->bytes, access->from,
-				  access->bytes);
+		wrong = !is_right(sim, ghost, access->memory ? ghost->memory : ghost->bytes,
+				  access->from, access->bytes);
 	else
 		wrong = !right_but_for(access, ghost, ghost->bytes);
 	if (wrong)
@@ -475,7 +507,10 @@ static void let_leave(struct sim *sim, uint64_t line)
 	}
 }
 
-/* Each ghost meets the access once: decided ones are gone, so a second time around does no harm to the others. */
+/*
+ * Each ghost meets the access once: decided ones are gone, so a second time around does no harm to
+ * the others.
+ */
 static void meet_all(const struct access *access)
 {
 	struct ghost *ghost;
@@ -496,14 +531,16 @@ static void count_fill(struct sim *sim, const struct access *access, const struc
 	if (access->store && !cache->write_allocate)
 		return;
 	sim->needless->fills[cache_number_of(access->where, access->cpu)][access->set]++;
-	if (!access->store && sim->l2.present && cache_find(&sim->l2, 0, access->line << cache->line_shift).way < 0) {
+	if (!access->store && sim->l2.present &&
+	    cache_find(&sim->l2, 0, access->line << cache->line_shift).way < 0) {
 		uint32_t set = cache_set(&sim->l2, 0, access->line << cache->line_shift);
 
 		sim->needless->fills[cache_number_of(GHOST_L2, 0)][set]++;
 	}
 }
 
-static void access_cache(struct sim *sim, enum where where, uintptr_t va, quire_pa_t pa, size_t bytes, bool store)
+static void access_cache(struct sim *sim, enum where where, uintptr_t va, quire_pa_t pa,
+			 size_t bytes, bool store)
 {
 	const struct cache *cache = cache_of(sim, where, sim->current);
 	struct cache_place place = cache_find(cache, va, pa);
@@ -568,7 +605,8 @@ void sim_needless_past(struct sim *sim, quire_pa_t pa, size_t bytes, bool store,
 
 	while (bytes) {
 		size_t from = pa & (((size_t)1 << shift) - 1);
-		size_t part = ((size_t)1 << shift) - from < bytes ? ((size_t)1 << shift) - from : bytes;
+		size_t part =
+			((size_t)1 << shift) - from < bytes ? ((size_t)1 << shift) - from : bytes;
 		struct access access = {
 			.sim = sim,
 			.where = GHOST_BELOW,
@@ -585,7 +623,7 @@ void sim_needless_past(struct sim *sim, quire_pa_t pa, size_t bytes, bool store,
 	}
 }
 
-/* --- Operations ------------------------------------------------------------------------------------------- */
+/* --- Operations ------------------------------------------------------------------------------- */
 
 /* An operation as its ghosts are made. */
 struct making {
@@ -638,9 +676,12 @@ static struct ghost *add_below(struct making *making, const struct ghost *above)
 	if (sim->l2.present && above->where != GHOST_L2)
 		place = cache_find(&sim->l2, 0, pa);
 	memcpy(ghost->bytes,
-	       place.way >= 0 ? cache_line(&sim->l2, place.set, (unsigned)place.way) : sim->memory.bytes + pa, line_bytes);
+	       place.way >= 0 ? cache_line(&sim->l2, place.set, (unsigned)place.way)
+			      : sim->memory.bytes + pa,
+	       line_bytes);
 	/* What comes to memory later through L2 could not have come without the clean above it. */
-	memcpy(ghost->memory, above->where == GHOST_L2 ? sim->memory.bytes + pa : ghost->bytes, line_bytes);
+	memcpy(ghost->memory, above->where == GHOST_L2 ? sim->memory.bytes + pa : ghost->bytes,
+	       line_bytes);
 	memcpy(ghost->before, sim->memory.bytes + pa, line_bytes);
 	add_ghost(making, ghost);
 	return ghost;
@@ -648,26 +689,33 @@ static struct ghost *add_below(struct making *making, const struct ghost *above)
 
 static struct ghost *find_copy(struct sim *sim, const struct ghost *like)
 {
-	for (struct ghost *ghost = *bucket_of(sim->needless, like->line); ghost; ghost = ghost->next)
+	for (struct ghost *ghost = *bucket_of(sim->needless, like->line); ghost;
+	     ghost = ghost->next)
 		if (ghost != like && ghost->line == like->line && ghost->record != like->record &&
 		    is_at(ghost, like->where, like->cpu, like->set, like->number))
 			return ghost;
 	return NULL;
 }
 
-/* Would the operation clean the dirty copy, as far down and with the same effect as the one before did? */
-static bool serves_for(const struct making *making, const struct ghost *before, const struct ghost *below)
+/*
+ * Would the operation clean the dirty copy, as far down and with the same effect as the one before
+ * did?
+ */
+static bool serves_for(const struct making *making, const struct ghost *before,
+		       const struct ghost *below)
 {
 	if (!(making->op->action & SIM_CLEAN) || !all_right(making->sim, before) ||
 	    before->record->to_memory != making->record->to_memory)
 		return false;
-	return making->record->to_memory || !making->sim->l2.present || memory_is_as_before(making->sim, below);
+	return making->record->to_memory || !making->sim->l2.present ||
+	       memory_is_as_before(making->sim, below);
 }
 
 /*
- * The operation acts where an undecided one has left a ghost of its own: without both, that would still lie there. A
- * clean ghost is simply taken over. A dirty one that is right the later operation would have cleaned as well: it takes
- * over what would lie below too. In other cases the earlier operation counts as needed.
+ * The operation acts where an undecided one has left a ghost of its own: without both, that would
+ * still lie there. A clean ghost is simply taken over. A dirty one that is right the later
+ * operation would have cleaned as well: it takes over what would lie below too. In other cases the
+ * earlier operation counts as needed.
  */
 static void take_over(struct making *making, struct ghost *ghost)
 {
@@ -702,7 +750,8 @@ static void take_over(struct making *making, struct ghost *ghost)
 }
 
 /* One way that the operation changes. */
-static void add_way(struct making *making, enum where where, unsigned cpu, uint32_t set, unsigned way)
+static void add_way(struct making *making, enum where where, unsigned cpu, uint32_t set,
+		    unsigned way)
 {
 	struct sim *sim = making->sim;
 	struct cache *cache = cache_of(sim, where, cpu);
@@ -776,10 +825,14 @@ static void add_ghosts(struct making *making)
 
 static bool is_insn(const struct sim_maintenance *op)
 {
-	return op->target == SIM_TARGET_INSN || op->target == SIM_TARGET_INSN_SET || op->target == SIM_TARGET_INSN_ALL;
+	return op->target == SIM_TARGET_INSN || op->target == SIM_TARGET_INSN_SET ||
+	       op->target == SIM_TARGET_INSN_ALL;
 }
 
-/* An operation that drops lines may hit what only earlier operations had brought to safety: they were needed. */
+/*
+ * An operation that drops lines may hit what only earlier operations had brought to safety: they
+ * were needed.
+ */
 static void lose_dirty(struct making *making)
 {
 	struct sim_needless *needless = making->sim->needless;
@@ -799,7 +852,8 @@ static void lose_dirty(struct making *making)
 
 static bool has_ghosts(struct sim *sim, uint64_t line)
 {
-	for (const struct ghost *ghost = *bucket_of(sim->needless, line); ghost; ghost = ghost->next)
+	for (const struct ghost *ghost = *bucket_of(sim->needless, line); ghost;
+	     ghost = ghost->next)
 		if (ghost->line == line && ghost->where != GHOST_BELOW)
 			return true;
 	return false;
@@ -816,8 +870,8 @@ void *sim_needless_begin(struct sim *sim, const struct sim_maintenance *op, enum
 		return NULL;
 	making.record->site = sim->site;
 	making.record->book = book;
-	making.record->to_memory = op->target == SIM_TARGET_DATA && op->point == SIM_COHERENCY && sim->l2.present &&
-				   !sim->machine.l2_outer;
+	making.record->to_memory = op->target == SIM_TARGET_DATA && op->point == SIM_COHERENCY &&
+				   sim->l2.present && !sim->machine.l2_outer;
 	add_ghosts(&making);
 	if (making.record->ghosts && !making.failed) {
 		if (op->action == SIM_INVALIDATE)
@@ -837,15 +891,16 @@ void *sim_needless_begin(struct sim *sim, const struct sim_maintenance *op, enum
 	return NULL;
 }
 
-void sim_needless_end(struct sim *sim, void *begun, const struct sim_maintenance *op, enum sim_op book, uint64_t ticks,
-		      bool idle, enum sim_found found)
+void sim_needless_end(struct sim *sim, void *begun, const struct sim_maintenance *op,
+		      enum sim_op book, uint64_t ticks, bool idle, enum sim_found found)
 {
 	enum sim_verdict verdict = SIM_VERDICT_UNDECIDED;
 	struct record *record = begun;
 
 	if (idle && found != SIM_FOUND_NONE)
 		verdict = SIM_VERDICT_NOTHING_DIRTY;
-	else if (idle && op->target != SIM_TARGET_INSN_ALL && has_ghosts(sim, op->pa >> sim->cpu->l1d.line_shift))
+	else if (idle && op->target != SIM_TARGET_INSN_ALL &&
+		 has_ghosts(sim, op->pa >> sim->cpu->l1d.line_shift))
 		verdict = SIM_VERDICT_TWICE;
 	else if (idle)
 		verdict = SIM_VERDICT_NOTHING_THERE;
@@ -862,7 +917,7 @@ void sim_needless_count(struct sim *sim, enum sim_op book, uint64_t ticks, enum 
 	need->ticks[verdict] += ticks;
 }
 
-/* --- Results ------------------------------------------------------------------------------------------------ */
+/* --- Results ---------------------------------------------------------------------------------- */
 
 /* Ghosts that have left meanwhile, without anybody looking at their lines again. */
 void sim_needless_settle(struct sim *sim)

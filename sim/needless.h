@@ -1,7 +1,9 @@
 /*
- * Which maintenance was needed: for the files of sim/ only. Theory: needless.c. Results: sim_need (sim.h).
+ * Which maintenance was needed: for the files of sim/ only. Theory: needless.c. Results: sim_need
+ * (sim.h).
  *
- * Callers ask sim->needless first. Accesses are shown before they take place, when the reference has them already.
+ * Callers ask sim->needless first. Accesses are shown before they take place, when the reference
+ * has them already.
  */
 #ifndef SIM_NEEDLESS_H
 #define SIM_NEEDLESS_H
@@ -22,9 +24,10 @@ void sim_needless_device(struct sim *sim, quire_pa_t pa, size_t bytes, bool stor
 
 /* An operation is about to be carried out. Result: for sim_needless_end, once it is paid for. */
 void *sim_needless_begin(struct sim *sim, const struct sim_maintenance *op, enum sim_op book);
-void sim_needless_end(struct sim *sim, void *begun, const struct sim_maintenance *op, enum sim_op book, uint64_t ticks,
-		      bool idle, enum sim_found found);
+void sim_needless_end(struct sim *sim, void *begun, const struct sim_maintenance *op,
+		      enum sim_op book, uint64_t ticks, bool idle, enum sim_found found);
 /* One that leaves no ghosts. */
-void sim_needless_count(struct sim *sim, enum sim_op book, uint64_t ticks, enum sim_verdict verdict);
+void sim_needless_count(struct sim *sim, enum sim_op book, uint64_t ticks,
+			enum sim_verdict verdict);
 
 #endif

@@ -1,19 +1,21 @@
 /*
  * Who owns which frame, and what the kernel has not finished.
  *
- * Exposed memory needs no stale cache: a kernel that gives a frame away without clearing it hands out what its
- * former owner left there, and every cache agrees. So each frame that is given begins as *foreign*: bytes that
- * nobody wrote since. Stores take bytes out, copies carry them on, and an observer other than the kernel that
- * reads one has seen what was not his. The bytes are kept as a few ranges a page, since frames are cleared or
- * filled as a whole as a rule, and only while there are any: a machine at rest has none. Where ranges or pages run
- * out, the smallest range is forgotten: a fault may be missed then, never invented.
+ * Exposed memory needs no stale cache: a kernel that gives a frame away without clearing it hands
+ * out what its former owner left there, and every cache agrees. So each frame that is given begins
+ * as *foreign*: bytes that nobody wrote since. Stores take bytes out, copies carry them on, and an
+ * observer other than the kernel that reads one has seen what was not his. The bytes are kept as a
+ * few ranges a page, since frames are cleared or filled as a whole as a rule, and only while there
+ * are any: a machine at rest has none. Where ranges or pages run out, the smallest range is
+ * forgotten: a fault may be missed then, never invented.
  *
- * Operations: a TLB entry is not stale while the operation that changed its table entry still runs; it may be about
- * to purge it. So the words that a CPU's kernel stores are remembered until its operation returns.
+ * Operations: a TLB entry is not stale while the operation that changed its table entry still runs;
+ * it may be about to purge it. So the words that a CPU's kernel stores are remembered until its
+ * operation returns.
  */
 #include "sim/internal.h"
 
-/* --- Ranges -------------------------------------------------------------------------------------------- */
+/* --- Ranges ----------------------------------------------------------------------------------- */
 
 static struct sim_foreign *find_foreign(struct sim_owners *owners, uint64_t frame)
 {
@@ -55,7 +57,8 @@ static void add_range(struct sim_foreign *foreign, unsigned from, unsigned to)
 
 	if (foreign->count == SIM_FOREIGN_RANGES) {
 		for (unsigned n = 1; n < foreign->count; n++)
-			if (foreign->to[n] - foreign->from[n] < foreign->to[smallest] - foreign->from[smallest])
+			if (foreign->to[n] - foreign->from[n] <
+			    foreign->to[smallest] - foreign->from[smallest])
 				smallest = n;
 		if ((unsigned)(foreign->to[smallest] - foreign->from[smallest]) >= to - from)
 			return;
@@ -84,7 +87,7 @@ static void cut_ranges(struct sim_foreign *foreign, unsigned from, unsigned to)
 	}
 }
 
-/* --- Frames -------------------------------------------------------------------------------------------- */
+/* --- Frames ----------------------------------------------------------------------------------- */
 
 static void set_state(struct sim *sim, quire_pa_t pa, uint64_t bytes, enum sim_frame_state state)
 {
@@ -122,7 +125,8 @@ void sim_owners_wrote(struct sim *sim, quire_pa_t pa, size_t bytes)
 {
 	while (bytes) {
 		unsigned from = (unsigned)(pa & QUIRE_PAGE_MASK);
-		unsigned part = (unsigned)(QUIRE_PAGE_BYTES - from < bytes ? QUIRE_PAGE_BYTES - from : bytes);
+		unsigned part = (unsigned)(QUIRE_PAGE_BYTES - from < bytes ? QUIRE_PAGE_BYTES - from
+									   : bytes);
 		struct sim_foreign *foreign = find_foreign(&sim->owners, pa >> QUIRE_PAGE_SHIFT);
 
 		if (foreign) {
@@ -147,8 +151,8 @@ static unsigned lowest_foreign(const struct sim_foreign *foreign, unsigned from,
 	return low;
 }
 
-void sim_owners_read(struct sim *sim, enum sim_party observer, uintptr_t va, quire_pa_t pa, const uint8_t *got,
-		     size_t bytes)
+void sim_owners_read(struct sim *sim, enum sim_party observer, uintptr_t va, quire_pa_t pa,
+		     const uint8_t *got, size_t bytes)
 {
 	const struct sim_foreign *foreign = find_foreign(&sim->owners, pa >> QUIRE_PAGE_SHIFT);
 	unsigned from = (unsigned)(pa & QUIRE_PAGE_MASK), to = from + (unsigned)bytes, at;
@@ -193,7 +197,7 @@ void sim_owners_copied(struct sim *sim, quire_pa_t to, quire_pa_t from, size_t b
 	}
 }
 
-/* --- Operations of the kernel ---------------------------------------------------------------------------- */
+/* --- Operations of the kernel ----------------------------------------------------------------- */
 
 void sim_enter(struct sim *sim)
 {
@@ -216,7 +220,8 @@ void sim_leave(struct sim *sim)
 	if (sim->cpu->depth == 0)
 		return;
 	for (unsigned i = 0; i < changes->count; i++)
-		if (changes->changes[i].cpu != sim->current || changes->changes[i].depth != sim->cpu->depth)
+		if (changes->changes[i].cpu != sim->current ||
+		    changes->changes[i].depth != sim->cpu->depth)
 			changes->changes[left++] = changes->changes[i];
 	changes->count = left;
 	sim->cpu->depth--;
@@ -232,7 +237,8 @@ void sim_operation_store(struct sim *sim, quire_pa_t pa)
 		changes->overflow = true;
 	else
 		changes->changes[changes->count++] =
-			(struct sim_change){(uint32_t)(pa >> 3), (uint16_t)sim->current, (uint16_t)sim->cpu->depth};
+			(struct sim_change){(uint32_t)(pa >> 3), (uint16_t)sim->current,
+					    (uint16_t)sim->cpu->depth};
 }
 
 bool sim_operation_changed(const struct sim *sim, quire_pa_t pa)

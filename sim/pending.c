@@ -1,11 +1,13 @@
 /*
  * Maintenance that has been issued and has not taken effect.
  *
- * On real machines an instruction that cleans a line or purges a TLB entry only starts the work; a barrier of the CPU
- * that issued it waits for its end. In between anything may happen: the work may be done at once, in another order
- * than issued, or just before the barrier. Here an operation waits in a list until
+ * On real machines an instruction that cleans a line or purges a TLB entry only starts the work; a
+ * barrier of the CPU that issued it waits for its end. In between anything may happen: the work may
+ * be done at once, in another order than issued, or just before the barrier. Here an operation
+ * waits in a list until
  *
- *   - a barrier of its CPU (DSB, SYNC, MFENCE), for the outer cache its sync register: all complete, in order;
+ *   - a barrier of its CPU (DSB, SYNC, MFENCE), for the outer cache its sync register: all
+ *   complete, in order;
  *   - an access of its CPU to the same line at the same index, which program order puts behind it
  *     (DDI 0406C B2.2.7, operations by address and accesses to the same address);
  *   - the adversary picks it (sim_complete);
@@ -123,24 +125,27 @@ void sim_pending_access(struct sim *sim, uintptr_t va, quire_pa_t pa, size_t byt
 		const struct sim_maintenance *op = &sim->pending->ops[n];
 		uint64_t line = line_of(sim, op->pa);
 
-		if (op->target == SIM_TARGET_DATA && op->cpu == sim->current && line >= line_of(sim, pa) &&
-		    line <= line_of(sim, pa + bytes - 1) &&
-		    cache_set(l1, op->va, op->pa) == cache_set(l1, va + (uintptr_t)(op->pa - pa), op->pa))
+		if (op->target == SIM_TARGET_DATA && op->cpu == sim->current &&
+		    line >= line_of(sim, pa) && line <= line_of(sim, pa + bytes - 1) &&
+		    cache_set(l1, op->va, op->pa) ==
+			    cache_set(l1, va + (uintptr_t)(op->pa - pa), op->pa))
 			complete(sim, n);
 		else
 			n++;
 	}
 }
 
-/* --- Questions ------------------------------------------------------------------------------------------- */
+/* --- Questions -------------------------------------------------------------------------------- */
 
 static bool concerns_way(const struct cache *cache, const struct sim_maintenance *op, quire_pa_t pa)
 {
 	return *cache_tag(cache, op->set, op->way) != CACHE_ABSENT &&
-	       cache_line_pa(cache, op->set, op->way) >> cache->line_shift == pa >> cache->line_shift;
+	       cache_line_pa(cache, op->set, op->way) >> cache->line_shift ==
+		       pa >> cache->line_shift;
 }
 
-static bool concerns_line(const struct sim *sim, const struct sim_maintenance *op, quire_pa_t pa, bool insn)
+static bool concerns_line(const struct sim *sim, const struct sim_maintenance *op, quire_pa_t pa,
+			  bool insn)
 {
 	switch ((enum sim_target)op->target) {
 	case SIM_TARGET_DATA:
@@ -170,7 +175,8 @@ const struct sim_maintenance *sim_pending_on_line(const struct sim *sim, quire_p
 	return NULL;
 }
 
-const struct sim_maintenance *sim_pending_on_entry(const struct sim *sim, const struct sim_translation *entry)
+const struct sim_maintenance *sim_pending_on_entry(const struct sim *sim,
+						   const struct sim_translation *entry)
 {
 	for (unsigned n = 0; sim->pending && n < sim->pending->count; n++) {
 		const struct sim_maintenance *op = &sim->pending->ops[n];
@@ -183,7 +189,7 @@ const struct sim_maintenance *sim_pending_on_entry(const struct sim *sim, const 
 	return NULL;
 }
 
-/* --- The adversary's choice ---------------------------------------------------------------------------- */
+/* --- The adversary's choice ------------------------------------------------------------------- */
 
 unsigned sim_pending_count(const struct sim *sim)
 {

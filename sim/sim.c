@@ -1,18 +1,20 @@
 /*
- * The machine as a whole: making it from its description, its CPUs and their clocks, cross calls, labels, the
- * maintenance account.
+ * The machine as a whole: making it from its description, its CPUs and their clocks, cross calls,
+ * labels, the maintenance account.
  *
- * Each CPU has a clock of its own. One host thread runs them in turn, and clocks meet only where CPUs wait for
- * each other (cross calls, sim_wait_until): the result depends on the order of calls and nothing else.
+ * Each CPU has a clock of its own. One host thread runs them in turn, and clocks meet only where
+ * CPUs wait for each other (cross calls, sim_wait_until): the result depends on the order of calls
+ * and nothing else.
  */
 #include <stdlib.h>
 
 #include "sim/needless.h"
 
-/* --- Where things are in the address space -----------------------------------------------------------
+/* --- Where things are in the address space -------------------------------------------------------
  *
- * ARMv7 and bare machines: linear mapping from 2 GB on, window at 0xf0000000. PA-RISC: the second quadrant of
- * the 64-bit space. x86-64: the upper half. The two others' windows lie beyond any memory.
+ * ARMv7 and bare machines: linear mapping from 2 GB on, window at 0xf0000000. PA-RISC: the second
+ * quadrant of the 64-bit space. x86-64: the upper half. The two others' windows lie beyond any
+ * memory.
  */
 #define ARMV7_BASE 0x80000000u
 #define ARMV7_WINDOW 0xf0000000u
@@ -59,7 +61,7 @@ static uint64_t window_bytes(const struct sim_machine *machine)
 	return 2 * machine->cpus * (data > insn ? data : insn);
 }
 
-/* --- Descriptions that contradict themselves ----------------------------------------------------------- */
+/* --- Descriptions that contradict themselves -------------------------------------------------- */
 
 static bool is_power_of_two(uint64_t value)
 {
@@ -68,7 +70,8 @@ static bool is_power_of_two(uint64_t value)
 
 static const char *cache_fault(const struct sim_machine *machine, const struct sim_cache *cache)
 {
-	if (!is_power_of_two(cache->line_bytes) || cache->line_bytes < 16 || cache->line_bytes > CACHE_LINE_MAX)
+	if (!is_power_of_two(cache->line_bytes) || cache->line_bytes < 16 ||
+	    cache->line_bytes > CACHE_LINE_MAX)
 		return "a cache line is a power of two of 16 to 256 bytes";
 	if (cache->ways == 0 || cache->ways > CACHE_WAYS_MAX)
 		return "a cache has 1 to 64 ways";
@@ -79,10 +82,12 @@ static const char *cache_fault(const struct sim_machine *machine, const struct s
 	if (machine->memory_bytes / cache->line_bytes >= CACHE_PADDING)
 		return "memory has more lines than a tag can name";
 	if (cache->index == SIM_VIVT && !is_narrow(machine))
-		return "virtually tagged caches are modelled for 32-bit addresses only: ARMv7, bare";
+		return "virtually tagged caches are modelled for 32-bit addresses only: ARMv7, "
+		       "bare";
 	if (cache->index == SIM_VIVT &&
 	    (machine->data_coherent || machine->dma_coherent || machine->insn_snoops_data))
-		return "a virtually tagged cache cannot be snooped: no coherent CPUs, devices or fetches";
+		return "a virtually tagged cache cannot be snooped: no coherent CPUs, devices or "
+		       "fetches";
 	return NULL;
 }
 
@@ -106,7 +111,8 @@ static const char *caches_fault(const struct sim_machine *machine)
 	if (machine->l2_outer && machine->l2.bytes == 0)
 		return "the outer cache is L2, and there is none";
 	if (machine->alias_check && (machine->isa != SIM_BARE || machine->l1d.index != SIM_VIPT))
-		return "alias_check is modelled for virtually indexed, physically tagged data caches of bare machines";
+		return "alias_check is modelled for virtually indexed, physically tagged data "
+		       "caches of bare machines";
 	if (machine->colour_bytes && !is_power_of_two(machine->colour_bytes))
 		return "the alias boundary is a power of two";
 	return NULL;
@@ -130,12 +136,13 @@ static const char *machine_fault(const struct sim_machine *machine)
 		return "the kernel's text does not fit into memory";
 	if (machine->copy_text_bytes > machine->memory_bytes)
 		return "the copy routine does not fit into memory";
-	if (machine->tlb.entries == 0 || machine->tlb.ways == 0 || machine->tlb.entries % machine->tlb.ways)
+	if (machine->tlb.entries == 0 || machine->tlb.ways == 0 ||
+	    machine->tlb.entries % machine->tlb.ways)
 		return "a TLB has a whole number of sets";
 	return NULL;
 }
 
-/* --- Making and unmaking ------------------------------------------------------------------------------------ */
+/* --- Making and unmaking ---------------------------------------------------------------------- */
 
 static void *host_alloc(void *context, size_t bytes, size_t align)
 {
@@ -155,7 +162,8 @@ static void host_free(void *context, void *memory)
 
 const struct sim_allocator sim_host_allocator = { .alloc = host_alloc, .free = host_free };
 
-static int cpu_create(struct sim_cpu *cpu, const struct sim_machine *machine, const struct sim_allocator *allocator)
+static int cpu_create(struct sim_cpu *cpu, const struct sim_machine *machine,
+		      const struct sim_allocator *allocator)
 {
 	if (cache_create(&cpu->l1i, &machine->l1i, machine->colour_bytes, allocator) ||
 	    cache_create(&cpu->l1d, &machine->l1d, machine->colour_bytes, allocator))
@@ -177,9 +185,11 @@ static int parts_create(struct sim *sim)
 	const struct sim_allocator *allocator = &sim->allocator;
 
 	if (sim_memory_create(&sim->memory, machine->memory_bytes, allocator) ||
-	    sim_witness_create(&sim->witness, machine, allocator) || cache_create(&sim->l2, &machine->l2, 0, allocator))
+	    sim_witness_create(&sim->witness, machine, allocator) ||
+	    cache_create(&sim->l2, &machine->l2, 0, allocator))
 		return -QUIRE_ENOMEM;
-	sim->owners.frames = allocator->alloc(allocator->context, machine->memory_bytes >> QUIRE_PAGE_SHIFT, 16);
+	sim->owners.frames =
+		allocator->alloc(allocator->context, machine->memory_bytes >> QUIRE_PAGE_SHIFT, 16);
 	if (!sim->owners.frames)
 		return -QUIRE_ENOMEM;
 	for (unsigned cpu = 0; cpu < machine->cpus; cpu++)
@@ -193,7 +203,8 @@ struct sim *sim_create(const struct sim_machine *machine, const char **why)
 	return sim_create_in(machine, NULL, why);
 }
 
-struct sim *sim_create_in(const struct sim_machine *machine, const struct sim_allocator *allocator, const char **why)
+struct sim *sim_create_in(const struct sim_machine *machine, const struct sim_allocator *allocator,
+			  const char **why)
 {
 	const char *fault = caches_fault(machine);
 	struct sim *sim;
@@ -215,7 +226,8 @@ struct sim *sim_create_in(const struct sim_machine *machine, const struct sim_al
 	sim->kernel_base = kernel_base(machine);
 	sim->alias_bytes = window_bytes(machine);
 	if (sim->alias_bytes)
-		sim->alias_window = is_narrow(machine) ? ARMV7_WINDOW : sim->kernel_base + FAR_WINDOW;
+		sim->alias_window =
+			is_narrow(machine) ? ARMV7_WINDOW : sim->kernel_base + FAR_WINDOW;
 	sim->cpu = &sim->cpus[0];
 	sim->site = QUIRE_SITE_COUNT;
 	if (parts_create(sim)) {
@@ -261,7 +273,8 @@ int sim_set_options(struct sim *sim, const struct sim_options *options)
 			return -QUIRE_ENOMEM;
 	}
 	if (options->asynchronous && !sim->pending) {
-		sim->pending = sim->allocator.alloc(sim->allocator.context, sizeof(*sim->pending), 64);
+		sim->pending =
+			sim->allocator.alloc(sim->allocator.context, sizeof(*sim->pending), 64);
 		if (!sim->pending)
 			return -QUIRE_ENOMEM;
 	}
@@ -291,7 +304,7 @@ uintptr_t sim_alias_window(const struct sim *sim)
 	return sim->alias_window;
 }
 
-/* --- CPUs and time -------------------------------------------------------------------------------------------- */
+/* --- CPUs and time ---------------------------------------------------------------------------- */
 
 unsigned sim_cpu(const struct sim *sim)
 {
@@ -349,7 +362,7 @@ void sim_cross_call(struct sim *sim, uint64_t cpus, void (*fn)(void *arg), void 
 	sim_wait_until(sim, end);
 }
 
-/* --- Labels and accounts -------------------------------------------------------------------------------------- */
+/* --- Labels and accounts ---------------------------------------------------------------------- */
 
 void sim_label(struct sim *sim, uint32_t label)
 {

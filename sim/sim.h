@@ -1,8 +1,10 @@
 /*
- * The simulated machine: CPUs whose caches hold data and go stale, TLBs, walker, devices, clock, witness.
+ * The simulated machine: CPUs whose caches hold data and go stale, TLBs, walker, devices, clock,
+ * witness.
  *
- * Nothing here corrects a program's mistakes: a load returns what the cache at that address holds, even
- * when memory is newer. The witness knows what it should have returned. Deterministic to the tick.
+ * Nothing here corrects a program's mistakes: a load returns what the cache at that address holds,
+ * even when memory is newer. The witness knows what it should have returned. Deterministic to the
+ * tick.
  *
  * One thread may use a struct sim at a time; many may exist. `sim` is also the struct quire_hw that
  * instructions get: the current CPU (sim_switch) executes them.
@@ -19,25 +21,29 @@ struct sim;
 
 /*
  * What user and kernel accesses need from the kernel under test.
- * fault: called when a user address has no usable translation: 0: retry; negative: give up with that error.
- * tlb_miss: software-filled TLBs only: fills the TLB by instructions: 0: retry; negative: call fault.
+ *
+ * fault: called when a user address has no usable translation: 0: retry; negative: give up with
+ * that error. tlb_miss: software-filled TLBs only: fills the TLB by instructions: 0: retry;
+ * negative: call fault.
  */
 struct sim_traps {
 	void *context;
 	int (*fault)(void *context, uintptr_t va, enum quire_access access);
 	int (*tlb_miss)(void *context, uintptr_t va, enum quire_access access);
 	/*
-	 * Software-filled TLBs only; may be NULL: the same handler, asked by the witness what the tables mean to say
-	 * now. Its loads read the reference copy of memory, what it inserts goes to the witness, nothing else of it
-	 * takes place, and it costs nothing. Where it is NULL an entry is found stale only if its frame was freed.
+	 * Software-filled TLBs only; may be NULL: the same handler, asked by the witness what the
+	 * tables mean to say now. Its loads read the reference copy of memory, what it inserts goes
+	 * to the witness, nothing else of it takes place, and it costs nothing. Where it is NULL an
+	 * entry is found stale only if its frame was freed.
 	 */
 	int (*tlb_reference)(void *context, uintptr_t va, enum quire_access access);
 };
 
 /*
- * Where a machine's records and memory lie, for a host that saves and restores a machine as bytes. alloc gives
- * zeroed memory, or NULL; align is a power of two. `touched`: NULL, or a byte for each page of the machine's
- * memory, set to 1 when somebody stores to the page (what a dirty line writes back later sets nothing).
+ * Where a machine's records and memory lie, for a host that saves and restores a machine as bytes.
+ * alloc gives zeroed memory, or NULL; align is a power of two. `touched`: NULL, or a byte for each
+ * page of the machine's memory, set to 1 when somebody stores to the page (what a dirty line writes
+ * back later sets nothing).
  */
 struct sim_allocator {
 	void *context;
@@ -49,20 +55,29 @@ struct sim_allocator {
 /* NULL with *why set (a sentence) when memory runs out or the description contradicts itself. */
 struct sim *sim_create(const struct sim_machine *machine, const char **why);
 /* The same, with the caller's allocator (copied; NULL: the host's). */
-struct sim *sim_create_in(const struct sim_machine *machine, const struct sim_allocator *allocator, const char **why);
+struct sim *sim_create_in(const struct sim_machine *machine, const struct sim_allocator *allocator,
+			  const char **why);
 void sim_destroy(struct sim *sim);
 void sim_set_traps(struct sim *sim, const struct sim_traps *traps);
 
 /* What a run may do without: all off at first. */
 struct sim_options {
-	bool history; /* earlier contents of lines are kept, for what reports say of stale bytes; costs the host time */
 	/*
-	 * Cache and TLB operations take effect when the CPU that issued them has passed its next barrier (DSB, SYNC,
-	 * MFENCE; for the outer cache its sync register), or before, when sim_complete says so (sim/adversary.h).
-	 * Accesses of that CPU to the very line come after them. x86-64's INVLPG, CR3 and WBINVD act at once.
+	 * earlier contents of lines are kept, for what reports say of stale bytes; costs the host
+	 * time
+	 */
+	bool history;
+	/*
+	 * Cache and TLB operations take effect when the CPU that issued them has passed its next
+	 * barrier (DSB, SYNC, MFENCE; for the outer cache its sync register), or before, when
+	 * sim_complete says so (sim/adversary.h). Accesses of that CPU to the very line come after
+	 * them. x86-64's INVLPG, CR3 and WBINVD act at once.
 	 */
 	bool asynchronous;
-	/* Which operations were needed is found out: sim_need. Every access costs the host several times as much. */
+	/*
+	 * Which operations were needed is found out: sim_need. Every access costs the host several
+	 * times as much.
+	 */
 	bool needless;
 };
 
@@ -75,31 +90,35 @@ uintptr_t sim_kernel_base(const struct sim *sim);
 /* The window without linear mapping, for aliases (see struct quire_port). */
 uintptr_t sim_alias_window(const struct sim *sim);
 
-/* --- CPUs and time ------------------------------------------------------------------------------ */
+/* --- CPUs and time ---------------------------------------------------------------------------- */
 
 unsigned sim_cpu(const struct sim *sim);
 void sim_switch(struct sim *sim, unsigned cpu);
-/* Runs fn(arg) on each CPU of the set, starting no earlier than the caller's now; the caller waits. */
+/*
+ * Runs fn(arg) on each CPU of the set, starting no earlier than the caller's now; the caller waits.
+ */
 void sim_cross_call(struct sim *sim, uint64_t cpus, void (*fn)(void *arg), void *arg);
 uint64_t sim_ticks(const struct sim *sim);            /* of the current CPU */
 uint64_t sim_ns(const struct sim *sim);               /* the same, nanoseconds */
 void sim_charge(struct sim *sim, uint64_t ticks);     /* work of the current CPU */
 void sim_wait_until(struct sim *sim, uint64_t ticks); /* idles the current CPU */
 
-/* --- Accesses by the current CPU -------------------------------------------------------------------
+/* --- Accesses by the current CPU -----------------------------------------------------------------
  *
- * User accesses translate through TLB and walker (or software fill) in the loaded space; faults call the
- * trap and retry. They return 0 or the error that the fault trap gave up with. Kernel accesses
- * (kernel linear and alias addresses) return 0, or -QUIRE_EFAULT for an address that is neither.
- * `bytes` is 1, 2, 4 or 8 and the address a multiple of it. All are checked by the witness.
+ * User accesses translate through TLB and walker (or software fill) in the loaded space; faults
+ * call the trap and retry. They return 0 or the error that the fault trap gave up with. Kernel
+ * accesses (kernel linear and alias addresses) return 0, or -QUIRE_EFAULT for an address that is
+ * neither. `bytes` is 1, 2, 4 or 8 and the address a multiple of it. All are checked by the
+ * witness.
  */
 int sim_load(struct sim *sim, uintptr_t va, unsigned bytes, uint64_t *value);
 int sim_store(struct sim *sim, uintptr_t va, unsigned bytes, uint64_t value);
 int sim_fetch(struct sim *sim, uintptr_t va, uint64_t *value); /* 4 bytes, as instructions */
 
 /*
- * Bulk: as the kernel's (or a program's) copy, clear and fill loops do, line by line. Either address may be
- * user or kernel. Result: bytes NOT done, a suffix; 0: all. sim_read hands the bytes to the host.
+ * Bulk: as the kernel's (or a program's) copy, clear and fill loops do, line by line. Either
+ * address may be user or kernel. Result: bytes NOT done, a suffix; 0: all. sim_read hands the bytes
+ * to the host.
  */
 size_t sim_copy(struct sim *sim, uintptr_t to, uintptr_t from, size_t bytes);
 size_t sim_clear(struct sim *sim, uintptr_t to, size_t bytes);
@@ -107,35 +126,40 @@ size_t sim_read(struct sim *sim, uintptr_t from, void *host, size_t bytes);
 size_t sim_write(struct sim *sim, uintptr_t to, const void *host, size_t bytes);
 
 /*
- * For a host that checks results: hands over what loads by the current CPU at user or kernel addresses from
- * `from` on would return, at no cost and past the witness. Calls no fault trap. Result: bytes NOT read.
+ * For a host that checks results: hands over what loads by the current CPU at user or kernel
+ * addresses from `from` on would return, at no cost and past the witness. Calls no fault trap.
+ * Result: bytes NOT read.
  */
 size_t sim_peek(struct sim *sim, uintptr_t from, void *host, size_t bytes);
 
-/* --- A machine without a kernel: bare.c -------------------------------------------------------------
+/* --- A machine without a kernel: bare.c ----------------------------------------------------------
  *
- * What a test of the hardware itself needs, on any machine: pages mapped by hand, so that no memory manager
- * mends an alias. Once a page is mapped so, all user addresses of the sim translate by this table: what the table
- * lacks is no address (-QUIRE_EFAULT). TLB misses cost tlb_miss and nothing else. SIM_BARE machines know no other way.
+ * What a test of the hardware itself needs, on any machine: pages mapped by hand, so that no memory
+ * manager mends an alias. Once a page is mapped so, all user addresses of the sim translate by this
+ * table: what the table lacks is no address (-QUIRE_EFAULT). TLB misses cost tlb_miss and nothing
+ * else. SIM_BARE machines know no other way.
  */
 #define SIM_BARE_PAGES 16u
 
 /*
- * Maps the page at va to the frame at pa for every CPU, for loads, stores and fetches; maps it anew if it was mapped,
- * and the TLBs forget the old entry. -QUIRE_EINVAL: not page addresses, a kernel address, or no memory there;
- * -QUIRE_ENOMEM: SIM_BARE_PAGES are mapped.
+ * Maps the page at va to the frame at pa for every CPU, for loads, stores and fetches; maps it anew
+ * if it was mapped, and the TLBs forget the old entry. -QUIRE_EINVAL: not page addresses, a kernel
+ * address, or no memory there; -QUIRE_ENOMEM: SIM_BARE_PAGES are mapped.
  */
 int sim_map_bare(struct sim *sim, uintptr_t va, quire_pa_t pa, bool uncached);
 /* Stores of the current CPU have left its store buffer when it returns; costs barrier. */
 void sim_bare_barrier(struct sim *sim);
 
-/* --- Devices ---------------------------------------------------------------------------------------- */
+/* --- Devices ---------------------------------------------------------------------------------- */
 
-/* A DMA transfer of a device between host bytes and physical memory, coherent or not as the machine says. */
+/*
+ * A DMA transfer of a device between host bytes and physical memory, coherent or not as the machine
+ * says.
+ */
 void sim_dma_to_memory(struct sim *sim, quire_pa_t to, const void *host, size_t bytes);
 void sim_dma_from_memory(struct sim *sim, quire_pa_t from, void *host, size_t bytes);
 
-/* --- The witness ------------------------------------------------------------------------------------- */
+/* --- The witness ------------------------------------------------------------------------------ */
 
 /* Observers and writers. */
 enum sim_party {
@@ -149,14 +173,14 @@ enum sim_party {
 
 /* What went wrong. X(identifier, first words of a report) */
 #define SIM_KINDS(X)                                                                               \
-	X(STALE_DATA, "STALE READ")                   /* a load got older bytes, while the right ones exist */ \
-	X(STALE_INSN, "STALE INSTRUCTION")            /* so did an instruction fetch */            \
-	X(STALE_TABLE, "STALE TABLE ENTRY")           /* so did the table walker, or its table was freed */ \
-	X(STALE_TLB, "STALE TLB ENTRY")               /* an entry was used that should have gone */ \
-	X(STALE_DEVICE, "STALE DEVICE READ")          /* a device got older bytes */               \
-	X(OVERWRITTEN, "DEVICE DATA OVERWRITTEN")     /* what a device wrote is nowhere any more */ \
-	X(LOST_WRITE, "LOST WRITE")                   /* what a CPU wrote is nowhere, or two dirty copies compete */ \
-	X(EXPOSED, "EXPOSED MEMORY")                  /* contents from before a frame had its owner were read */
+	X(STALE_DATA, "STALE READ") /* a load got older bytes, while the right ones exist */       \
+	X(STALE_INSN, "STALE INSTRUCTION")   /* so did an instruction fetch */                     \
+	X(STALE_TABLE, "STALE TABLE ENTRY")  /* so did the table walker, or its table was freed */ \
+	X(STALE_TLB, "STALE TLB ENTRY")      /* an entry was used that should have gone */         \
+	X(STALE_DEVICE, "STALE DEVICE READ") /* a device got older bytes */                        \
+	X(OVERWRITTEN, "DEVICE DATA OVERWRITTEN") /* what a device wrote is nowhere any more */    \
+	X(LOST_WRITE, "LOST WRITE") /* what a CPU wrote is nowhere, or two dirty copies compete */ \
+	X(EXPOSED, "EXPOSED MEMORY") /* contents from before a frame had its owner were read */
 
 enum sim_kind {
 #define X(id, name) SIM_KIND_##id,
@@ -168,18 +192,21 @@ enum sim_kind {
 /* How it came about. X(identifier, words for it) */
 #define SIM_CAUSES(X)                                                                              \
 	X(UNKNOWN, "cause unknown")                                                                \
-	X(ALIAS, "dcache alias")                      /* the right bytes lie at another index of the same cache */ \
-	X(OTHER_CPU, "other CPU's dcache")            /* they lie in the D cache of another CPU */ \
-	X(NOT_CLEANED, "dirty line not cleaned")      /* they lie above the level that was read */ \
-	X(NOT_DROPPED, "old line not dropped")        /* they lie below the line that was read */  \
-	X(STORE_BUFFER, "store buffer")               /* they wait in a store buffer */            \
-	X(NO_BARRIER, "maintenance without a barrier") /* an operation on the line was issued and is not complete */ \
+	X(ALIAS, "dcache alias") /* the right bytes lie at another index of the same cache */      \
+	X(OTHER_CPU, "other CPU's dcache")       /* they lie in the D cache of another CPU */      \
+	X(NOT_CLEANED, "dirty line not cleaned") /* they lie above the level that was read */      \
+	X(NOT_DROPPED, "old line not dropped")   /* they lie below the line that was read */       \
+	X(STORE_BUFFER, "store buffer")          /* they wait in a store buffer */                 \
+	X(NO_BARRIER,                                                                              \
+	  "maintenance without a barrier") /* an operation on the line is not complete */ \
 	X(DROPPED, "dirty line invalidated")                                                       \
-	X(TWO_DIRTY, "two dirty lines")               /* the line that was read and another one are both dirty */ \
+	X(TWO_DIRTY,                                                                               \
+	  "two dirty lines") /* the line that was read and another one are both dirty */           \
 	X(OLD_LINE, "old dirty line written back")                                                 \
-	X(NOT_PURGED, "entry not purged")             /* the tables forbid what the TLB entry allows */ \
-	X(FRAME_FREED, "frame freed")                 /* the TLB entry or the walker leads to a freed frame */ \
-	X(NOT_CLEARED, "not cleared for its owner")   /* nobody wrote the bytes since the frame was given away */
+	X(NOT_PURGED, "entry not purged") /* the tables forbid what the TLB entry allows */        \
+	X(FRAME_FREED, "frame freed")     /* the TLB entry or the walker leads to a freed frame */ \
+	X(NOT_CLEARED,                                                                             \
+	  "not cleared for its owner") /* nobody wrote the bytes since the frame was given away */
 
 enum sim_cause {
 #define X(id, name) SIM_CAUSE_##id,
@@ -226,21 +253,30 @@ struct sim_violation {
 	enum sim_cause cause;
 	enum sim_party observer;
 	unsigned cpu;       /* of the observer */
-	uintptr_t va;       /* address it used; 0 for devices and walkers. STALE_TLB: the address translated */
-	quire_pa_t pa;      /* first byte that differs; STALE_TLB: the deciding descriptor, or the freed frame */
-	uint64_t expected;  /* up to 8 bytes from pa on, little end first; EXPOSED, not cleared: 0 */
+	/* address it used; 0 for devices and walkers. STALE_TLB: the address translated */
+	uintptr_t va;
+	/* first byte that differs; STALE_TLB: the deciding descriptor, or the freed frame */
+	quire_pa_t pa;
+	/* up to 8 bytes from pa on, little end first; EXPOSED, not cleared: 0 */
+	uint64_t expected;
 	uint64_t got;
 	unsigned bytes;     /* of expected and got */
 	enum sim_party writer; /* who wrote what was missed */
 	unsigned writer_cpu;
 	uint32_t writer_label; /* sim_label in force then */
 	uint32_t label;        /* and now */
-	/* Whose earlier content `got` equals: with options.history only, and as far back as it goes. */
+	/*
+	 * Whose earlier content `got` equals: with options.history only, and as far back as it
+	 * goes.
+	 */
 	bool got_known;
 	bool got_former;       /* it is from before the frame's present owner */
 	struct sim_author got_author;
 	uint64_t repeats;      /* further violations at the same places that were counted only */
-	/* DROPPED, NO_BARRIER: the operation. QUIRE_SITE_COUNT: outside any site, or there was none. */
+	/*
+	 * DROPPED, NO_BARRIER: the operation. QUIRE_SITE_COUNT: outside any site, or there was
+	 * none.
+	 */
 	enum quire_site site;
 	uint32_t site_label;
 	unsigned copy_count;
@@ -256,31 +292,33 @@ uint64_t sim_violations(const struct sim *sim);
 /* Forgets all violations: for a host that knows them to be harmless. */
 void sim_forget_violations(struct sim *sim);
 /*
- * Those that are described: the first ones, and then the first at each further place (observer, writer, and their
- * labels), up to SIM_VIOLATIONS_KEPT in all; NULL beyond.
+ * Those that are described: the first ones, and then the first at each further place (observer,
+ * writer, and their labels), up to SIM_VIOLATIONS_KEPT in all; NULL beyond.
  */
 #define SIM_VIOLATIONS_KEPT 16
 const struct sim_violation *sim_violation(const struct sim *sim, unsigned n);
 
 /*
- * Who owns which frame. The kernel under test says when it takes frames from its free memory, for itself or for
- * a program, and when it gives them back; whole pages. A frame that was never given is nobody's, and nothing
- * is said of it. In one that was given, bytes that nobody wrote since are a former owner's: a user, a fetch, a
- * walker or a device that reads them is a violation; the kernel may read them, and copies carry the mark on. An
- * access through a TLB entry to a freed frame, and a walk through one, is a violation too.
+ * Who owns which frame. The kernel under test says when it takes frames from its free memory, for
+ * itself or for a program, and when it gives them back; whole pages. A frame that was never given
+ * is nobody's, and nothing is said of it. In one that was given, bytes that nobody wrote since are
+ * a former owner's: a user, a fetch, a walker or a device that reads them is a violation; the
+ * kernel may read them, and copies carry the mark on. An access through a TLB entry to a freed
+ * frame, and a walk through one, is a violation too.
  */
 void sim_frames_given(struct sim *sim, quire_pa_t pa, uint64_t bytes);
 void sim_frames_freed(struct sim *sim, quire_pa_t pa, uint64_t bytes);
 
 /*
- * The current CPU enters and leaves the kernel; calls nest. A TLB entry that an operation of the kernel made stale may
- * be used until that operation returns: what a CPU stores between enter and leave counts against TLB entries from its
- * leave on. A kernel that never says so has each store count at once. The fault trap is bracketed by the sim.
+ * The current CPU enters and leaves the kernel; calls nest. A TLB entry that an operation of the
+ * kernel made stale may be used until that operation returns: what a CPU stores between enter and
+ * leave counts against TLB entries from its leave on. A kernel that never says so has each store
+ * count at once. The fault trap is bracketed by the sim.
  */
 void sim_enter(struct sim *sim);
 void sim_leave(struct sim *sim);
 
-/* --- Maintenance account -------------------------------------------------------------------------------- */
+/* --- Maintenance account ---------------------------------------------------------------------- */
 
 /* Kinds of maintenance instruction. */
 #define SIM_OPS(X)                                                                                 \
@@ -305,11 +343,15 @@ enum sim_op {
 
 struct sim_account {
 	uint64_t count;
-	uint64_t idle;  /* found nothing to do: cleaned what was not dirty, invalidated what was not there */
+	/* found nothing to do: cleaned what was not dirty, invalidated what was not there */
+	uint64_t idle;
 	uint64_t ticks; /* time spent, all CPUs */
 };
 
-/* Between begin and end every maintenance instruction is booked under the site; outside, under none. */
+/*
+ * Between begin and end every maintenance instruction is booked under the site; outside, under
+ * none.
+ */
 void sim_site_begin(struct sim *sim, enum quire_site site);
 void sim_site_end(struct sim *sim, enum quire_site site);
 /* site == QUIRE_SITE_COUNT: instructions outside any site. */
@@ -317,17 +359,17 @@ const struct sim_account *sim_account(const struct sim *sim, enum quire_site sit
 const char *sim_op_name(enum sim_op op);
 
 /*
- * Was an operation needed? X(identifier, words). It was if some later read would have been wrong without it. The
- * verdicts are safe, not exact (sim/needless.c): what was needed is never called needless, and all that are called
- * needless could have been left out together.
+ * Was an operation needed? X(identifier, words). It was if some later read would have been wrong
+ * without it. The verdicts are safe, not exact (sim/needless.c): what was needed is never called
+ * needless, and all that are called needless could have been left out together.
  */
 #define SIM_VERDICTS(X)                                                                            \
 	X(NEEDED, "needed")                                                                        \
-	X(NOTHING_DIRTY, "nothing dirty")   /* a clean of a line that was not dirty */             \
-	X(NOTHING_THERE, "nothing there")   /* no line, no TLB entry */                            \
-	X(TWICE, "twice")                   /* one before or after it did the same, with no read in between */ \
-	X(NOT_READ, "not read")             /* nobody would have read it wrongly before it left by itself */ \
-	X(UNDECIDED, "undecided")           /* open when the run ended, or beyond what is followed */
+	X(NOTHING_DIRTY, "nothing dirty") /* a clean of a line that was not dirty */               \
+	X(NOTHING_THERE, "nothing there") /* no line, no TLB entry */                              \
+	X(TWICE, "twice")       /* one before or after it did the same, with no read in between */ \
+	X(NOT_READ, "not read") /* nobody would have read it wrongly before it left by itself */   \
+	X(UNDECIDED, "undecided") /* open when the run ended, or beyond what is followed */
 
 enum sim_verdict {
 #define X(id, name) SIM_VERDICT_##id,
@@ -357,8 +399,8 @@ struct sim_counts {
 void sim_counts(const struct sim *sim, struct sim_counts *counts);
 
 /*
- * What the program did that a machine cannot go on from (an access that faults for ever), as a sentence of the
- * sim's; NULL: nothing. The access itself gave -QUIRE_EFAULT.
+ * What the program did that a machine cannot go on from (an access that faults for ever), as a
+ * sentence of the sim's; NULL: nothing. The access itself gave -QUIRE_EFAULT.
  */
 const char *sim_complaint(const struct sim *sim);
 

@@ -35,7 +35,8 @@ struct sim_store_buffer *sim_store_buffer_create(const struct sim_machine *machi
 	struct sim_store_buffer *buffer;
 
 	buffer = allocator->alloc(allocator->context,
-				  sizeof(*buffer) + machine->store_buffer * sizeof(buffer->ring[0]), 64);
+				  sizeof(*buffer) + machine->store_buffer * sizeof(buffer->ring[0]),
+				  64);
 	if (!buffer)
 		return NULL;
 	buffer->size = machine->store_buffer;
@@ -112,7 +113,8 @@ void sim_store_buffer_drain(struct sim *sim)
 }
 
 /* The stores that wait, oldest first, with frames by name and without their values. */
-uint64_t sim_store_buffer_digest(const struct sim_store_buffer *buffer, const struct sim_digest_frame *frames)
+uint64_t sim_store_buffer_digest(const struct sim_store_buffer *buffer,
+				 const struct sim_digest_frame *frames)
 {
 	uint64_t hash = buffer->count;
 
@@ -120,7 +122,8 @@ uint64_t sim_store_buffer_digest(const struct sim_store_buffer *buffer, const st
 		const struct store *store = &buffer->ring[(buffer->first + n) % buffer->size];
 
 		hash = sim_mix(hash, store->va);
-		hash = sim_mix(hash, (uint64_t)frames[store->pa >> QUIRE_PAGE_SHIFT].name << 16 | store->bytes);
+		hash = sim_mix(hash, (uint64_t)frames[store->pa >> QUIRE_PAGE_SHIFT].name << 16 |
+					     store->bytes);
 	}
 	return hash;
 }
@@ -128,7 +131,8 @@ uint64_t sim_store_buffer_digest(const struct sim_store_buffer *buffer, const st
 void sim_store_buffer_frames(const struct sim_store_buffer *buffer, uint8_t *touched)
 {
 	for (uint32_t n = 0; n < buffer->count; n++)
-		touched[buffer->ring[(buffer->first + n) % buffer->size].pa >> QUIRE_PAGE_SHIFT] = 1;
+		touched[buffer->ring[(buffer->first + n) % buffer->size].pa >> QUIRE_PAGE_SHIFT] =
+			1;
 }
 
 bool sim_store_buffer_holds(const struct sim_store_buffer *buffer, quire_pa_t pa, unsigned bytes)

@@ -23,7 +23,8 @@
 
 /* --- The TLB ------------------------------------------------------------------------------ */
 
-struct sim_tlb_state *sim_tlb_create(const struct sim_machine *machine, const struct sim_allocator *allocator)
+struct sim_tlb_state *sim_tlb_create(const struct sim_machine *machine,
+				     const struct sim_allocator *allocator)
 {
 	struct sim_tlb_state *tlb = allocator->alloc(allocator->context, sizeof(*tlb), 64);
 
@@ -207,7 +208,8 @@ void sim_tlb_operation(struct sim *sim, const struct sim_tlb_match *match, bool 
 
 		if (!all_cpus && cpu != sim->cpu)
 			continue;
-		found |= waits ? sim_tlb_would_purge(cpu->tlb, match) : sim_tlb_purge(cpu->tlb, match);
+		found |= waits ? sim_tlb_would_purge(cpu->tlb, match)
+			       : sim_tlb_purge(cpu->tlb, match);
 	}
 	if (waits)
 		sim_pending_add_tlb(sim, match, all_cpus);
@@ -313,7 +315,8 @@ static void witness_entry(struct sim *sim, const struct sim_translation *entry, 
 	if (sim_is_bare(sim) || sim->reference_fill.is)
 		return;
 	if ((need & SIM_TLB_USER) && sim_frame_is_freed(sim, entry->frame << QUIRE_PAGE_SHIFT)) {
-		report_entry(sim, entry, va, SIM_CAUSE_FRAME_FREED, entry->frame << QUIRE_PAGE_SHIFT);
+		report_entry(sim, entry, va, SIM_CAUSE_FRAME_FREED,
+			     entry->frame << QUIRE_PAGE_SHIFT);
 		return;
 	}
 	if (!ask_tables(sim, va, need, &now, &at))

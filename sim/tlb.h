@@ -70,7 +70,10 @@ bool sim_tlb_purge(struct sim_tlb_state *tlb, const struct sim_tlb_match *match)
 bool sim_tlb_would_purge(const struct sim_tlb_state *tlb, const struct sim_tlb_match *match);
 bool sim_tlb_hits(const struct sim_tlb_state *tlb, const struct sim_translation *entry,
 		  const struct sim_tlb_match *match);
-/* pending.c: an operation that waits, and one that would purge the current CPU's entry (NULL: none). */
+/*
+ * pending.c: an operation that waits, and one that would purge the current CPU's entry (NULL:
+ * none).
+ */
 void sim_pending_add_tlb(struct sim *sim, const struct sim_tlb_match *match, bool all_cpus);
 const struct sim_maintenance *sim_pending_on_entry(const struct sim *sim,
 						   const struct sim_translation *entry);

@@ -1,16 +1,17 @@
 /*
  * The witness: knows what every read should have returned.
  *
- * The reference is memory as it would be were there no caches: every store, in program order, goes to it at
- * once, whoever made it. Every read is compared with it, and a line that differs is a violation. It stops
- * there: what a program computed from stale bytes and stores elsewhere is what it stored, and the
- * reference takes it, so that one mistake is not reported again at every copy of its result.
+ * The reference is memory as it would be were there no caches: every store, in program order, goes
+ * to it at once, whoever made it. Every read is compared with it, and a line that differs is a
+ * violation. It stops there: what a program computed from stale bytes and stores elsewhere is what
+ * it stored, and the reference takes it, so that one mistake is not reported again at every copy of
+ * its result.
  *
- * What kind of fault it was is worked out when it is seen, from where the right bytes lie at that moment
- * (diagnose.c). Two kinds show in no comparison: a TLB entry that should have gone (tlb.c) and bytes that a former
- * owner left (owners.c); they come in through sim_witness_report. Half of the places for descriptions are for the
- * first violations, whatever they are; the other half for those at places not seen yet, so that a page of stale lines
- * does not hide what follows it.
+ * What kind of fault it was is worked out when it is seen, from where the right bytes lie at that
+ * moment (diagnose.c). Two kinds show in no comparison: a TLB entry that should have gone (tlb.c)
+ * and bytes that a former owner left (owners.c); they come in through sim_witness_report. Half of
+ * the places for descriptions are for the first violations, whatever they are; the other half for
+ * those at places not seen yet, so that a page of stale lines does not hide what follows it.
  *
  * Beside the reference lies one word a line that says who wrote the line last:
  *
@@ -41,7 +42,8 @@ static uint32_t writer_word(const struct sim *sim, enum sim_party party)
 
 	while (writer_parties[number] != party && number < 3)
 		number++;
-	return (uint32_t)sim->current << CPU_SHIFT | number << PARTY_SHIFT | (sim->label & LABEL_MASK);
+	return (uint32_t)sim->current << CPU_SHIFT | number << PARTY_SHIFT |
+	       (sim->label & LABEL_MASK);
 }
 
 int sim_witness_create(struct sim_witness *witness, const struct sim_machine *machine,
@@ -85,13 +87,17 @@ struct sim_author sim_witness_author(const struct sim *sim, quire_pa_t pa)
 /* The same access at the same places of the program. */
 static bool same_place(const struct sim_violation *a, const struct sim_violation *b)
 {
-	return a->observer == b->observer && a->cpu == b->cpu && a->label == b->label && a->writer == b->writer &&
-	       a->writer_cpu == b->writer_cpu && a->writer_label == b->writer_label &&
+	return a->observer == b->observer && a->cpu == b->cpu && a->label == b->label &&
+	       a->writer == b->writer && a->writer_cpu == b->writer_cpu &&
+	       a->writer_label == b->writer_label &&
 	       (a->kind == SIM_KIND_STALE_TLB) == (b->kind == SIM_KIND_STALE_TLB) &&
 	       (a->cause == SIM_CAUSE_NOT_CLEARED) == (b->cause == SIM_CAUSE_NOT_CLEARED);
 }
 
-/* Counts a violation and gives the place for its description; NULL: it is counted only. Its parties are filled in. */
+/*
+ * Counts a violation and gives the place for its description; NULL: it is counted only. Its parties
+ * are filled in.
+ */
 static struct sim_violation *keep(struct sim *sim, struct sim_violation *violation)
 {
 	struct sim_witness *witness = &sim->witness;
@@ -107,7 +113,8 @@ static struct sim_violation *keep(struct sim *sim, struct sim_violation *violati
 	for (unsigned i = 0; i < witness->kept && !same; i++)
 		if (same_place(&witness->first[i], violation))
 			same = &witness->first[i];
-	if (witness->kept == SIM_VIOLATIONS_KEPT || (same && witness->kept >= SIM_VIOLATIONS_KEPT / 2)) {
+	if (witness->kept == SIM_VIOLATIONS_KEPT ||
+	    (same && witness->kept >= SIM_VIOLATIONS_KEPT / 2)) {
 		if (same)
 			same->repeats++;
 		return NULL;
@@ -124,8 +131,8 @@ void sim_witness_report(struct sim *sim, const struct sim_violation *violation)
 }
 
 /* One line's part of a read that differs. */
-static void line_differs(struct sim *sim, enum sim_party observer, uintptr_t va, quire_pa_t pa, const uint8_t *got,
-			 unsigned bytes)
+static void line_differs(struct sim *sim, enum sim_party observer, uintptr_t va, quire_pa_t pa,
+			 const uint8_t *got, unsigned bytes)
 {
 	const uint8_t *expected = sim->witness.reference.bytes + pa;
 	struct sim_violation violation = { .observer = observer, .site = QUIRE_SITE_COUNT }, *kept;
@@ -147,8 +154,8 @@ static void line_differs(struct sim *sim, enum sim_party observer, uintptr_t va,
 		sim_diagnose(sim, kept);
 }
 
-void sim_witness_read(struct sim *sim, enum sim_party observer, uintptr_t va, quire_pa_t pa, const void *got,
-		      unsigned bytes)
+void sim_witness_read(struct sim *sim, enum sim_party observer, uintptr_t va, quire_pa_t pa,
+		      const void *got, unsigned bytes)
 {
 	unsigned line_bytes = sim->cpu->l1d.line_bytes;
 	const uint8_t *from = got;
@@ -168,7 +175,8 @@ void sim_witness_read(struct sim *sim, enum sim_party observer, uintptr_t va, qu
 	}
 }
 
-void sim_witness_write(struct sim *sim, enum sim_party writer, quire_pa_t pa, const void *from, unsigned bytes)
+void sim_witness_write(struct sim *sim, enum sim_party writer, quire_pa_t pa, const void *from,
+		       unsigned bytes)
 {
 	uint32_t *writers = (uint32_t *)(void *)sim->witness.writers.bytes;
 	uint32_t word = writer_word(sim, writer);
@@ -192,7 +200,8 @@ void sim_witness_dropped(struct sim *sim, const struct cache *cache, uint32_t se
 	quire_pa_t pa = cache_line_pa(cache, set, way);
 	struct sim_drop *drop = &witness->drops[witness->next_drop];
 
-	if (memcmp(witness->reference.bytes + pa, cache_line(cache, set, way), cache->line_bytes) != 0)
+	if (memcmp(witness->reference.bytes + pa, cache_line(cache, set, way), cache->line_bytes) !=
+	    0)
 		return;
 	witness->next_drop = (witness->next_drop + 1) % SIM_DROPS_KEPT;
 	*drop = (struct sim_drop){

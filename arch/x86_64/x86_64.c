@@ -212,7 +212,8 @@ static int x86_boot(struct quire_machine *machine)
 		.walker_sees_data = true,
 		.devices_see_data = true,
 		.dirty_by_hardware = true,
-		.fault_walks_again = true, /* a page fault drops what led to it (SDM volume 3, 4.10.4.1) */
+		/* a page fault drops what led to it (SDM volume 3, 4.10.4.1) */
+		.fault_walks_again = true,
 		.subtree_protect = true,
 		.tlb_entries = x86_tlb_entries(machine),
 	};

@@ -18,18 +18,18 @@
  *   the kernel (DATA_CLEAN not set): lines of colour K are right, and may be newer than memory. Who
  *     else wants to look has them flushed first.
  *   users (DATA_CLEAN set): memory, or lines of the colours at which the page is mapped, are right.
- *     Lines of colour K may be stale, and are dirty only where a user shares them. So before the kernel
- *     looks, lines of the users' colours and of K are flushed; and after it wrote, those of K and
- *     of the users' colours.
+ *     Lines of colour K may be stale, and are dirty only where a user shares them. So before the
+ *     kernel looks, lines of the users' colours and of K are flushed; and after it wrote, those of
+ *     K and of the users' colours.
  *
  *   It passes to the users when an entry appears at a colour other than K, or when a copy or clear
  *   was made through an alias of such a colour; it passes to the kernel when that looks and no
  *   entry maps the page, or when an entry appears at colour K. A user's stores are not told to us,
  *   which is why this must not depend on them. What an alias copy left in the lines of the colour
  *   it was made for is remembered in page->last_va until an entry appears there, the kernel looks,
- *   or the frame is freed. The colour of an entry that goes is noted there too, from when the reverse
- *   map does not know it any more until its lines are flushed: the kernel may look in between, on
- *   another CPU.
+ *   or the frame is freed. The colour of an entry that goes is noted there too, from when the
+ *   reverse map does not know it any more until its lines are flushed: the kernel may look in
+ *   between, on another CPU.
  *
  *   Of two users at different colours neither may store: before an entry that allows stores, all
  *   those at other colours go, and before one at another colour, those that allow stores (claim).
@@ -150,8 +150,9 @@ static void insn_lines(struct quire *q, struct quire_page *page, uintptr_t va, e
 /* --- Lines of the users' colours, under the rmap lock ----------------------------------------- */
 
 /*
- * Flushes what an alias copy left, or an entry that goes, unless that is at the colour of `but` (0: in any case).
- * While entries go, lines may still come back through their translations: then in any case, and it stays noted.
+ * Flushes what an alias copy left, or an entry that goes, unless that is at the colour of `but` (0:
+ * in any case). While entries go, lines may still come back through their translations: then in any
+ * case, and it stays noted.
  */
 static void left_lines(struct quire *q, struct quire_page *page, uintptr_t but,
 		       enum quire_site site)
@@ -261,7 +262,10 @@ static void fetch_from_users(struct quire *q, struct quire_page *page, enum quir
 	quire_rmap_unlock(q, page);
 }
 
-/* `page` knows of the page itself that nobody could store to it; the others ask only who maps its file. */
+/*
+ * `page` knows of the page itself that nobody could store to it; the others ask only who maps its
+ * file.
+ */
 static bool users_may_have_stored(const struct quire *q, const struct quire_page *page)
 {
 	if (!page->file || !quire_atomic_read(&page->file->writable_areas))

@@ -17,8 +17,8 @@
  *
  * What is neither dirty nor held is absent. At most one colour is dirty, and when the contents
  * change through one, the lines of all others become stale: they are dropped if their colour is
- * looked at again, and never otherwise. Where D caches do not alias there is one colour, and what is
- * left is dirty, insn and MEMORY_OLD.
+ * looked at again, and never otherwise. Where D caches do not alias there is one colour, and what
+ * is left is dirty, insn and MEMORY_OLD.
  *
  * SPECULATION. Hardware may fill lines through any live translation, so through the kernel's linear
  * mapping at any time, with what is below at that time. So KERNEL_HELD is always true in effect,
@@ -26,29 +26,29 @@
  * after a device wrote its lines must go. But no speculation makes a line dirty: cleaning
  * waits for somebody who stored.
  *
- * USERS STORE UNTOLD. What is told is that an entry appears that allows it (user_store). From then on
- * QUIRE_PAGE_USER_WRITE means "at any time": its colour is dirty, and is dirty again as soon as it
- * was cleaned. It ends when no entry can let a store through any more: after the TLB purge of the
- * last entry that went (`leaving` counts entries removed but not purged yet), after all entries were
- * write-protected (stores_end), or when an executable entry appears: mm/fault.c lets no entry of a page allow
- * stores while another allows fetches.
+ * USERS STORE UNTOLD. What is told is that an entry appears that allows it (user_store). From then
+ * on QUIRE_PAGE_USER_WRITE means "at any time": its colour is dirty, and is dirty again as soon as
+ * it was cleaned. It ends when no entry can let a store through any more: after the TLB purge of
+ * the last entry that went (`leaving` counts entries removed but not purged yet), after all entries
+ * were write-protected (stores_end), or when an executable entry appears: mm/fault.c lets no entry
+ * of a page allow stores while another allows fetches.
  *
  * KEPT BY OTHERS (coherence.c, claim): while an entry lets user code store, all entries of the page
  * have its colour. So the kernel alone can be at another colour than a user who stores. It flushes
  * him before it looks, and after it stored; as under `page`, stores of both to one line at the same
  * time end as one or the other.
  *
- * FRAMES keep their state when they change owner: the contents are dead, but old dirty lines could be
- * written back over the new owner's. They are invalidated, not cleaned: when the frame is allocated,
- * or, for a page that will be copied or cleared for a user, only if that is done at another colour.
- * Who takes a frame and never tells (page tables) is taken to have stored through the linear
- * mapping: UNTOLD, until one of the calls here says what the contents are.
+ * FRAMES keep their state when they change owner: the contents are dead, but old dirty lines could
+ * be written back over the new owner's. They are invalidated, not cleaned: when the frame is
+ * allocated, or, for a page that will be copied or cleared for a user, only if that is done at
+ * another colour. Who takes a frame and never tells (page tables) is taken to have stored through
+ * the linear mapping: UNTOLD, until one of the calls here says what the contents are.
  *
- * AVOIDED, NOT DONE. A page gets a frame whose linear address has the colour at which users will see
- * it, where one is easily found (quire_coherence_frames; a file's pages have the colour of their
- * index): then kernel and users share lines, and nothing is ever owed between them. Where none is,
- * copies and clears for users are made at the colour where the lines are wanted, and sources of
- * copies are read at the colour where the lines are (alias_map).
+ * AVOIDED, NOT DONE. A page gets a frame whose linear address has the colour at which users will
+ * see it, where one is easily found (quire_coherence_frames; a file's pages have the colour of
+ * their index): then kernel and users share lines, and nothing is ever owed between them. Where
+ * none is, copies and clears for users are made at the colour where the lines are wanted, and
+ * sources of copies are read at the colour where the lines are (alias_map).
  *
  * A RANGE THAT GOES is left as it is. Only if more of it is dirty than the flush_range policy's
  * threshold is the whole cache flushed, since one pass then costs less than what is to come.
@@ -197,7 +197,10 @@ static void hold(struct look *look, uint16_t colour)
 	if (!held)
 		held = find_held(look, 0);
 	if (!held) {
-		/* The one that came first gives way: it may be needlessly dropped when it is seen again. */
+		/*
+		 * The one that came first gives way: it may be needlessly dropped when it is seen
+		 * again.
+		 */
 		look->state->bits |= OTHERS;
 		look->state->held[0] = look->state->held[1];
 		held = &look->state->held[HELD - 1];
@@ -646,8 +649,8 @@ static void prepare_read(struct look *look, enum quire_site site)
 }
 
 /*
- * A device will write all of it: nothing may be written back over that. The arch call drops lines of
- * the kernel's colour, and what lies dirty below L1.
+ * A device will write all of it: nothing may be written back over that. The arch call drops lines
+ * of the kernel's colour, and what lies dirty below L1.
  */
 static void prepare_write(struct look *look, enum quire_site site)
 {

@@ -3,13 +3,13 @@
  * whole cache?
  *
  * Line by line costs in proportion to the range, whole once the size of the cache, on every CPU.
- * Where they cross is a *threshold*, one each for the D cache, the I cache and the TLB. Ranges at or
- * above it go whole. A threshold may change what a flush costs, never what it achieves: whatever is
- * wrong with a measurement, results are right.
+ * Where they cross is a *threshold*, one each for the D cache, the I cache and the TLB. Ranges at
+ * or above it go whole. A threshold may change what a flush costs, never what it achieves: whatever
+ * is wrong with a measurement, results are right.
  *
- * WHAT IS COMPARED with it: calibrated-split counts the pages that were present, since only they can
- * have lines; a range that was never touched then costs nothing. The other policies look at the size
- * of the range and flush I as well as D, as the kernels did that they come from.
+ * WHAT IS COMPARED with it: calibrated-split counts the pages that were present, since only they
+ * can have lines; a range that was never touched then costs nothing. The other policies look at the
+ * size of the range and flush I as well as D, as the kernels did that they come from.
  *
  * MEASURED AT BOOT (calibrated, calibrated-split): one flush of the whole D cache on all CPUs takes
  * W cycles, one flush by address of the kernel's text, S bytes, takes R: the threshold is S x W /

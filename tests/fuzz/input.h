@@ -1,5 +1,6 @@
 /*
- * What the fuzzers share: their input as a file with a path, since that is how the program is given one.
+ * What the fuzzers share: their input as a file with a path, since that is how the program is given
+ * one.
  */
 #ifndef TESTS_FUZZ_INPUT_H
 #define TESTS_FUZZ_INPUT_H

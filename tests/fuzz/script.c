@@ -1,8 +1,8 @@
 /*
  * Any bytes as a script: it is refused with a message, or it parses, and what parses ends.
  *
- * Running it too would test the simulator more than the language; the first statements decide that anyway. So only
- * the checks before a run are made.
+ * Running it too would test the simulator more than the language; the first statements decide that
+ * anyway. So only the checks before a run are made.
  */
 #define _GNU_SOURCE
 #include "lab/lab.h"

@@ -26,7 +26,10 @@ struct interleaving {
 /* One at a time: the hooks of struct simulated have no argument of their own. */
 static struct interleaving *now;
 
-/* The other side runs until it gives the turn back. The CPU that the machine is at belongs to the caller. */
+/*
+ * The other side runs until it gives the turn back. The CPU that the machine is at belongs to the
+ * caller.
+ */
 static void give_turn(struct interleaving *i, unsigned side)
 {
 	unsigned cpu = sim_cpu(i->s->sim);
@@ -69,8 +72,9 @@ static void on_relax(struct simulated *s)
 	unsigned side = i->turn;
 
 	if (i->ended[!side] || ++i->waits > WAITS_MAX) {
-		fprintf(stderr, "interleave: point %u: CPU %u waits for a lock that nobody will release\n", i->point,
-			sim_cpu(s->sim));
+		fprintf(stderr,
+			"interleave: point %u: CPU %u waits for a lock that nobody will release\n",
+			i->point, sim_cpu(s->sim));
 		abort();
 	}
 	give_turn(i, side);
@@ -95,8 +99,8 @@ static void *second_side(void *arg)
 	return NULL;
 }
 
-bool interleave(struct simulated *s, unsigned point, void (*first)(void *arg), void (*second)(void *arg),
-		void *arg)
+bool interleave(struct simulated *s, unsigned point, void (*first)(void *arg),
+		void (*second)(void *arg), void *arg)
 {
 	struct interleaving i = {
 		.s = s,

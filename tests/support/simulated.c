@@ -150,7 +150,8 @@ static unsigned port_cpu(void *context)
 }
 
 /*
- * One host thread runs all CPUs in turn: whoever waits here waits for nobody, unless the test says how others go on.
+ * One host thread runs all CPUs in turn: whoever waits here waits for nobody, unless the test says
+ * how others go on.
  */
 static void port_relax(void *context)
 {

@@ -37,7 +37,9 @@ struct simulated {
 	bool no_cross_call;      /* answer of can_cross_call is no */
 	/* Called at each step, before it is charged; may be NULL. */
 	void (*on_step)(struct simulated *s, enum quire_step step);
-	/* Called before each maintenance operation, and when Quire waits for a lock; may be NULL. */
+	/*
+	 * Called before each maintenance operation, and when Quire waits for a lock; may be NULL.
+	 */
 	void (*on_maintenance)(struct simulated *s, enum quire_site site);
 	void (*on_relax)(struct simulated *s);
 	void *test; /* the test's own */

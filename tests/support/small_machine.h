@@ -1,7 +1,7 @@
 /*
- * A machine small enough to work out by hand: 1 CPU, L1 I and D of 1 KiB (2 ways, 16 sets of 32 bytes), L2 of
- * 4 KiB (4 ways, 32 sets), 16 MiB of memory, and prices that are powers of ten, so that a sum of ticks shows
- * in its digits what was charged.
+ * A machine small enough to work out by hand: 1 CPU, L1 I and D of 1 KiB (2 ways, 16 sets of 32
+ * bytes), L2 of 4 KiB (4 ways, 32 sets), 16 MiB of memory, and prices that are powers of ten, so
+ * that a sum of ticks shows in its digits what was charged.
  */
 #ifndef TESTS_SUPPORT_SMALL_MACHINE_H
 #define TESTS_SUPPORT_SMALL_MACHINE_H

@@ -97,7 +97,7 @@ struct sim_drop {
 #define SIM_DROPS_KEPT 16u
 
 struct sim_history;  /* history.c */
-struct sim_needless; /* needless.c */
+struct sim_needless; /* needless_internal.h */
 
 struct sim_witness {
 	struct sim_memory reference; /* what memory would hold were there no caches */

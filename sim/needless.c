@@ -36,69 +36,20 @@
  *
  * Undecided from the start: TLB operations that dropped something; operations on I lines where they
  * are of another size than D lines; all that is asynchronous.
+ *
+ * This file makes the ghosts of an operation; needless_ghosts.c shows them accesses.
  */
 #include <stdlib.h>
 
-#include "sim/needless.h"
-
-#define BUCKETS 8192u
-
-enum where { GHOST_L1D, GHOST_L1I, GHOST_L2, GHOST_BELOW };
-
-struct record;
-
-/* A ghost: a copy, or (GHOST_BELOW) what the levels below a dirty copy would hold. */
-struct ghost {
-	struct ghost *next;    /* in its bucket */
-	struct ghost *sibling; /* of the same operation */
-	struct record *record;
-	uint64_t line;         /* physical line number */
-	enum where where;
-	unsigned cpu;          /* L1 */
-	uint32_t set, number;  /* the place of a copy; for GHOST_BELOW of the dirty copy above it */
-	enum where above;      /* GHOST_BELOW: the cache of that copy */
-	bool dirty;
-	uint32_t fills;        /* of its set, when it was last used */
-	uint8_t bytes[CACHE_LINE_MAX];  /* GHOST_BELOW: what a fill would get */
-	uint8_t memory[CACHE_LINE_MAX]; /* GHOST_BELOW: what memory would hold */
-	uint8_t before[CACHE_LINE_MAX]; /* GHOST_BELOW: what it did hold before the operation */
-};
-
-/* An operation that is not decided. */
-struct record {
-	enum quire_site site;
-	enum sim_op book;
-	uint64_t ticks;
-	struct ghost *ghosts;
-	bool twice;     /* a later operation took over a ghost of it */
-	bool to_memory; /* it cleans L1 and L2 in one */
-};
-
-struct sim_needless {
-	struct ghost *buckets[BUCKETS];
-	uint32_t *fills[2 * QUIRE_CPUS_MAX + 1]; /* by cache: of each set */
-	struct sim_need needs[QUIRE_SITE_COUNT + 1][SIM_OP_COUNT];
-};
+#include "sim/needless_internal.h"
 
 /* --- Making ----------------------------------------------------------------------------------- */
-
-static unsigned cache_number_of(enum where where, unsigned cpu)
-{
-	return where == GHOST_L2 ? 2 * QUIRE_CPUS_MAX : 2 * cpu + (where == GHOST_L1I);
-}
-
-static struct cache *cache_of(struct sim *sim, enum where where, unsigned cpu)
-{
-	if (where == GHOST_L2)
-		return &sim->l2;
-	return where == GHOST_L1D ? &sim->cpus[cpu].l1d : &sim->cpus[cpu].l1i;
-}
 
 static bool make_fills(struct sim *sim, struct sim_needless *needless, enum where where,
 		       unsigned cpu)
 {
-	const struct cache *cache = cache_of(sim, where, cpu);
-	uint32_t **fills = &needless->fills[cache_number_of(where, cpu)];
+	const struct cache *cache = needless_cache_of(sim, where, cpu);
+	uint32_t **fills = &needless->fills[needless_cache_number_of(where, cpu)];
 
 	if (!cache->present)
 		return true;
@@ -120,507 +71,20 @@ struct sim_needless *sim_needless_create(struct sim *sim)
 	return NULL;
 }
 
-/* Each record goes with its last ghost. */
-static void free_ghost(struct ghost *ghost)
-{
-	struct record *record = ghost->record;
-	struct ghost **at = &record->ghosts;
-
-	while (*at != ghost)
-		at = &(*at)->sibling;
-	*at = ghost->sibling;
-	if (!record->ghosts)
-		free(record);
-	free(ghost);
-}
-
 void sim_needless_destroy(struct sim_needless *needless)
 {
 	if (!needless)
 		return;
-	for (unsigned i = 0; i < BUCKETS; i++)
+	for (unsigned i = 0; i < NEEDLESS_BUCKETS; i++)
 		while (needless->buckets[i]) {
 			struct ghost *ghost = needless->buckets[i];
 
 			needless->buckets[i] = ghost->next;
-			free_ghost(ghost);
+			needless_free_ghost(ghost);
 		}
 	for (unsigned i = 0; i < 2 * QUIRE_CPUS_MAX + 1; i++)
 		free(needless->fills[i]);
 	free(needless);
-}
-
-/* --- Verdicts --------------------------------------------------------------------------------- */
-
-static struct ghost **bucket_of(struct sim_needless *needless, uint64_t line)
-{
-	return &needless->buckets[line * 0x9e3779b97f4a7c15u >> 51 & (BUCKETS - 1)];
-}
-
-static void unlink_ghost(struct sim_needless *needless, struct ghost *ghost)
-{
-	struct ghost **at = bucket_of(needless, ghost->line);
-
-	while (*at != ghost)
-		at = &(*at)->next;
-	*at = ghost->next;
-}
-
-static void count(struct sim_needless *needless, const struct record *record,
-		  enum sim_verdict verdict)
-{
-	struct sim_need *need = &needless->needs[record->site][record->book];
-
-	need->count[verdict]++;
-	need->ticks[verdict] += record->ticks;
-	need->count[SIM_VERDICT_UNDECIDED]--;
-	need->ticks[SIM_VERDICT_UNDECIDED] -= record->ticks;
-}
-
-static void decide_needed(struct sim_needless *needless, struct record *record)
-{
-	struct ghost *ghost = record->ghosts;
-
-	count(needless, record, SIM_VERDICT_NEEDED);
-	while (ghost) {
-		struct ghost *next = ghost->sibling;
-
-		unlink_ghost(needless, ghost);
-		free_ghost(ghost);
-		ghost = next;
-	}
-}
-
-/* The ghost is gone and nobody read it wrongly. */
-static void end_ghost(struct sim_needless *needless, struct ghost *ghost)
-{
-	if (ghost->record->ghosts == ghost && !ghost->sibling)
-		count(needless, ghost->record,
-		      ghost->record->twice ? SIM_VERDICT_TWICE : SIM_VERDICT_NOT_READ);
-	unlink_ghost(needless, ghost);
-	free_ghost(ghost);
-}
-
-#define NOBODY UINT32_MAX /* no CPU */
-
-/* Has memory got nothing of the line through L2 since the operation cleaned L1? */
-static bool memory_is_as_before(const struct sim *sim, const struct ghost *below)
-{
-	return memcmp(below->before, sim->memory.bytes + (below->line << sim->cpu->l1d.line_shift),
-		      sim->cpu->l1d.line_bytes) == 0;
-}
-
-/* Is what a dirty copy of L1 would bring to L2 now there, and has gone no further? */
-static bool lies_in_l2(const struct sim *sim, const struct ghost *below)
-{
-	quire_pa_t pa = below->line << sim->cpu->l1d.line_shift;
-	struct cache_place place = cache_find(&sim->l2, 0, pa);
-
-	return place.way >= 0 &&
-	       (*cache_tag(&sim->l2, place.set, (unsigned)place.way) & CACHE_DIRTY) &&
-	       memcmp(cache_line(&sim->l2, place.set, (unsigned)place.way),
-		      sim->witness.reference.bytes + pa, sim->cpu->l1d.line_bytes) == 0 &&
-	       memory_is_as_before(sim, below);
-}
-
-static struct ghost *find_below(const struct record *record, const struct ghost *above)
-{
-	for (struct ghost *ghost = record->ghosts; ghost; ghost = ghost->sibling)
-		if (ghost->where == GHOST_BELOW && ghost->line == above->line &&
-		    ghost->above == above->where && ghost->cpu == above->cpu)
-			return ghost;
-	return NULL;
-}
-
-/*
- * The dirty copy above went down as it would have by itself: what lies below is right. With an L2
- * in between it got that far; memory may still lack it.
- */
-static void end_below(struct sim *sim, struct record *record, const struct ghost *above)
-{
-	struct ghost *ghost = find_below(record, above);
-
-	if (!ghost)
-		return;
-	if (!sim->l2.present || above->where != GHOST_L1D || lies_in_l2(sim, ghost)) {
-		end_ghost(sim->needless, ghost);
-		return;
-	}
-	ghost->above = GHOST_L2;
-	ghost->cpu = NOBODY;
-}
-
-/* --- Ghosts as caches ------------------------------------------------------------------------- */
-
-static bool is_at(const struct ghost *ghost, enum where where, unsigned cpu, uint32_t set,
-		  uint32_t number)
-{
-	return ghost->where == where && (where == GHOST_L2 || ghost->cpu == cpu) &&
-	       ghost->set == set && ghost->number == number;
-}
-
-static uint32_t fills_of(const struct sim *sim, const struct ghost *ghost)
-{
-	return sim->needless->fills[cache_number_of(ghost->where, ghost->cpu)][ghost->set];
-}
-
-/*
- * No replacement policy keeps the copy longer. What lies below a dirty copy stays until that copy
- * goes.
- */
-static bool has_left(struct sim *sim, const struct ghost *ghost)
-{
-	const struct cache *cache;
-
-	if (ghost->where == GHOST_BELOW)
-		return false;
-	cache = cache_of(sim, ghost->where, ghost->cpu);
-	return cache->replace != SIM_RANDOM &&
-	       fills_of(sim, ghost) - ghost->fills >= 2 * cache->ways;
-}
-
-/* Bytes [from, from + bytes) of the line: as they should be? */
-static bool is_right(const struct sim *sim, const struct ghost *ghost, const uint8_t *held,
-		     size_t from, size_t bytes)
-{
-	return memcmp(held + from,
-		      sim->witness.reference.bytes + (ghost->line << sim->cpu->l1d.line_shift) +
-			      from,
-		      bytes) == 0;
-}
-
-static bool all_right(const struct sim *sim, const struct ghost *ghost)
-{
-	return is_right(sim, ghost, ghost->bytes, 0, sim->cpu->l1d.line_bytes);
-}
-
-/*
- * A dirty line that was dropped, not cleaned, would bring L2 a line that it has not: more than
- * ghosts follow.
- */
-static bool fills_l2(const struct sim *sim, const struct ghost *ghost)
-{
-	return sim->l2.present && ghost->where == GHOST_L1D && !find_below(ghost->record, ghost);
-}
-
-/* The copy leaves by itself: a dirty one goes down, over whatever is there. */
-static void leave(struct sim *sim, struct ghost *ghost)
-{
-	if (ghost->dirty && (!all_right(sim, ghost) || fills_l2(sim, ghost))) {
-		decide_needed(sim->needless, ghost->record);
-		return;
-	}
-	if (ghost->dirty)
-		end_below(sim, ghost->record, ghost);
-	end_ghost(sim->needless, ghost);
-}
-
-/* One access to a line. */
-struct access {
-	struct sim *sim;
-	/* the first cache that it looks into; GHOST_BELOW: past the first level */
-	enum where where;
-	unsigned cpu;
-	uint32_t set, number; /* its place there */
-	uint64_t line;
-	size_t from, bytes;   /* in the line */
-	bool store;
-	bool misses;          /* the cache does not have it now */
-	bool memory;          /* GHOST_BELOW: it looks at memory only */
-	/* GHOST_BELOW: a coherent device, which looks into L1 D caches at `set` first */
-	bool device;
-};
-
-static bool same_place(const struct access *access, const struct ghost *ghost)
-{
-	return access->where != GHOST_BELOW &&
-	       is_at(ghost, access->where, access->cpu, access->set, access->number);
-}
-
-/* Hardware keeps the ghost and the accessing cache coherent. */
-static bool is_snooped(const struct access *access, const struct ghost *ghost)
-{
-	if (ghost->where != GHOST_L1D || ghost->set != access->set)
-		return false;
-	return access->device || (access->sim->machine.data_coherent &&
-				  access->where == GHOST_L1D && ghost->cpu != access->cpu);
-}
-
-static bool record_has_place(const struct access *access, const struct record *record)
-{
-	for (const struct ghost *ghost = record->ghosts; ghost; ghost = ghost->sibling)
-		if (ghost->line == access->line && same_place(access, ghost))
-			return true;
-	return false;
-}
-
-static bool record_is_snooped(const struct access *access, const struct record *record)
-{
-	for (const struct ghost *ghost = record->ghosts; ghost; ghost = ghost->sibling)
-		if (ghost->line == access->line && ghost->dirty && is_snooped(access, ghost))
-			return true;
-	return false;
-}
-
-/* Is all of the line right, but for what a store is about to put there? */
-static bool right_but_for(const struct access *access, const struct ghost *ghost,
-			  const uint8_t *held)
-{
-	size_t end = access->from + access->bytes, line_bytes = access->sim->cpu->l1d.line_bytes;
-
-	if (!access->store)
-		return is_right(access->sim, ghost, held, 0, line_bytes);
-	return is_right(access->sim, ghost, held, 0, access->from) &&
-	       is_right(access->sim, ghost, held, end, line_bytes - end);
-}
-
-/* Does a store find no line in L1 D and pass on, where it would have found the ghost? */
-static bool goes_below(const struct access *access)
-{
-	return access->misses && !access->sim->cpu->l1d.write_allocate;
-}
-
-/* Does a store reach L2 at once? */
-static bool reaches_l2(const struct access *access)
-{
-	return access->store && access->where == GHOST_L1D &&
-	       (!access->sim->cpu->l1d.write_back || goes_below(access));
-}
-
-/* What an access does to the copy that a ghost is. Returns false when the record was decided. */
-static bool use_copy(const struct access *access, struct ghost *ghost)
-{
-	struct sim *sim = access->sim;
-	struct sim_needless *needless = sim->needless;
-
-	ghost->fills = fills_of(sim, ghost);
-	if (access->store && goes_below(access)) {
-		decide_needed(needless, ghost->record);
-		return false;
-	}
-	if (access->store) {
-		memcpy(ghost->bytes + access->from,
-		       sim->witness.reference.bytes + (ghost->line << sim->cpu->l1d.line_shift) +
-			       access->from,
-		       access->bytes);
-		ghost->dirty |= sim->cpu->l1d.write_back;
-		return true;
-	}
-	if (!is_right(sim, ghost, ghost->bytes, access->from, access->bytes)) {
-		decide_needed(needless, ghost->record);
-		return false;
-	}
-	if (access->misses && !ghost->dirty && all_right(sim, ghost)) {
-		end_ghost(needless, ghost);
-		return false;
-	}
-	return true;
-}
-
-/* What an access by another path does to it. */
-static bool pass_copy(const struct access *access, struct ghost *ghost)
-{
-	struct sim *sim = access->sim;
-
-	/*
-	 * Hardware brings a dirty line down, right or not; a hit asks nobody, unless it is the
-	 * first store.
-	 */
-	if (is_snooped(access, ghost) && (access->misses || access->store)) {
-		if (ghost->dirty &&
-		    (!right_but_for(access, ghost, ghost->bytes) || fills_l2(sim, ghost))) {
-			decide_needed(sim->needless, ghost->record);
-			return false;
-		}
-		if (ghost->dirty)
-			end_below(sim, ghost->record, ghost);
-		ghost->dirty = false;
-		if (!access->store)
-			return true;
-		end_ghost(sim->needless, ghost);
-		return false;
-	}
-	if (access->store && (ghost->dirty || (ghost->where == GHOST_L2 && reaches_l2(access)))) {
-		decide_needed(sim->needless, ghost->record);
-		return false;
-	}
-	if (ghost->where != GHOST_L2 || access->memory || !access->misses)
-		return true;
-	/* A fill, or a walker, would find it in L2. */
-	if (!is_right(sim, ghost, ghost->bytes, access->store ? 0 : access->from,
-		      access->store ? sim->cpu->l1d.line_bytes : access->bytes) ||
-	    (access->where != GHOST_BELOW && !all_right(sim, ghost))) {
-		decide_needed(sim->needless, ghost->record);
-		return false;
-	}
-	ghost->fills = fills_of(sim, ghost);
-	/* L2 takes what loads, fetches and walkers read through it. */
-	if (ghost->dirty || access->store || access->device)
-		return true;
-	end_ghost(sim->needless, ghost);
-	return false;
-}
-
-/* An access that looks below the first level, where the ghost says what would lie there. */
-static bool use_below(const struct access *access, struct ghost *ghost)
-{
-	struct sim *sim = access->sim;
-	bool wrong;
-
-	if (!access->misses || record_has_place(access, ghost->record) ||
-	    record_is_snooped(access, ghost->record))
-		return true;
-	if (ghost->above == GHOST_L2 && !access->memory)
-		return true;
-	if (access->where == GHOST_BELOW)
-		wrong = !is_right(sim, ghost, access->memory ? ghost->memory : ghost->bytes,
-				  access->from, access->bytes);
-	else
-		wrong = !right_but_for(access, ghost, ghost->bytes);
-	if (wrong)
-		decide_needed(sim->needless, ghost->record);
-	return !wrong;
-}
-
-/* Shows the access to one ghost. False: ghosts went, and the chain has to be gone through again. */
-static bool meet(const struct access *access, struct ghost *ghost)
-{
-	if (ghost->where == GHOST_BELOW)
-		return use_below(access, ghost);
-	if (same_place(access, ghost))
-		return use_copy(access, ghost);
-	return pass_copy(access, ghost);
-}
-
-/* Copies that have left by themselves are gone before anybody looks. */
-static void let_leave(struct sim *sim, uint64_t line)
-{
-	struct ghost *ghost = *bucket_of(sim->needless, line);
-
-	while (ghost) {
-		if (ghost->line == line && has_left(sim, ghost)) {
-			leave(sim, ghost);
-			ghost = *bucket_of(sim->needless, line);
-		} else {
-			ghost = ghost->next;
-		}
-	}
-}
-
-/*
- * Each ghost meets the access once: decided ones are gone, so a second time around does no harm to
- * the others.
- */
-static void meet_all(const struct access *access)
-{
-	struct ghost *ghost;
-
-	let_leave(access->sim, access->line);
-	ghost = *bucket_of(access->sim->needless, access->line);
-	while (ghost) {
-		if (ghost->line != access->line || meet(access, ghost))
-			ghost = ghost->next;
-		else
-			ghost = *bucket_of(access->sim->needless, access->line);
-	}
-}
-
-/* Fewer than there are is safe: ghosts seem to stay longer then. L2 is filled by loads at least. */
-static void count_fill(struct sim *sim, const struct access *access, const struct cache *cache)
-{
-	if (access->store && !cache->write_allocate)
-		return;
-	sim->needless->fills[cache_number_of(access->where, access->cpu)][access->set]++;
-	if (!access->store && sim->l2.present &&
-	    cache_find(&sim->l2, 0, access->line << cache->line_shift).way < 0) {
-		uint32_t set = cache_set(&sim->l2, 0, access->line << cache->line_shift);
-
-		sim->needless->fills[cache_number_of(GHOST_L2, 0)][set]++;
-	}
-}
-
-static void access_cache(struct sim *sim, enum where where, uintptr_t va, quire_pa_t pa,
-			 size_t bytes, bool store)
-{
-	const struct cache *cache = cache_of(sim, where, sim->current);
-	struct cache_place place = cache_find(cache, va, pa);
-	struct access access = {
-		.sim = sim,
-		.where = where,
-		.cpu = sim->current,
-		.set = place.set,
-		.number = cache_number(cache, va, pa),
-		.line = pa >> cache->line_shift,
-		.from = pa & (cache->line_bytes - 1),
-		.bytes = bytes,
-		.store = store,
-		.misses = place.way < 0,
-	};
-
-	meet_all(&access);
-	if (access.misses)
-		count_fill(sim, &access, cache);
-}
-
-void sim_needless_load(struct sim *sim, uintptr_t va, quire_pa_t pa, size_t bytes)
-{
-	access_cache(sim, GHOST_L1D, va, pa, bytes, false);
-}
-
-void sim_needless_store(struct sim *sim, uintptr_t va, quire_pa_t pa, size_t bytes)
-{
-	access_cache(sim, GHOST_L1D, va, pa, bytes, true);
-}
-
-void sim_needless_fetch(struct sim *sim, uintptr_t va, quire_pa_t pa, size_t bytes)
-{
-	if (!sim->machine.insn_snoops_data && sim->cpu->l1i.line_bytes == sim->cpu->l1d.line_bytes)
-		access_cache(sim, GHOST_L1I, va, pa, bytes, false);
-	else
-		sim_needless_past(sim, pa, bytes, false, false);
-}
-
-void sim_needless_device(struct sim *sim, quire_pa_t pa, size_t bytes, bool store)
-{
-	const struct cache *l1 = &sim->cpu->l1d;
-	struct access access = {
-		.sim = sim,
-		.where = GHOST_BELOW,
-		.set = cache_set(l1, sim->kernel_base + pa, pa),
-		.line = pa >> l1->line_shift,
-		.from = pa & (l1->line_bytes - 1),
-		.bytes = bytes,
-		.store = store,
-		.misses = true,
-		.memory = !sim->machine.dma_coherent,
-		.device = sim->machine.dma_coherent,
-	};
-
-	meet_all(&access);
-}
-
-void sim_needless_past(struct sim *sim, quire_pa_t pa, size_t bytes, bool store, bool memory)
-{
-	unsigned shift = sim->cpu->l1d.line_shift;
-
-	while (bytes) {
-		size_t from = pa & (((size_t)1 << shift) - 1);
-		size_t part =
-			((size_t)1 << shift) - from < bytes ? ((size_t)1 << shift) - from : bytes;
-		struct access access = {
-			.sim = sim,
-			.where = GHOST_BELOW,
-			.line = pa >> shift,
-			.from = from,
-			.bytes = part,
-			.store = store,
-			.misses = true,
-			.memory = memory,
-		};
-
-		meet_all(&access);
-		pa += part, bytes -= part;
-	}
 }
 
 /* --- Operations ------------------------------------------------------------------------------- */
@@ -650,7 +114,7 @@ static struct ghost *new_ghost(struct making *making, enum where where, unsigned
 
 static void add_ghost(struct making *making, struct ghost *ghost)
 {
-	struct ghost **bucket = bucket_of(making->sim->needless, ghost->line);
+	struct ghost **bucket = needless_bucket_of(making->sim->needless, ghost->line);
 
 	ghost->next = *bucket;
 	*bucket = ghost;
@@ -665,7 +129,7 @@ static struct ghost *add_below(struct making *making, const struct ghost *above)
 	quire_pa_t pa = above->line << sim->cpu->l1d.line_shift;
 	size_t line_bytes = sim->cpu->l1d.line_bytes;
 	struct ghost *ghost = new_ghost(making, GHOST_BELOW, above->cpu, above->line);
-	struct cache_place place = { 0, -1 };
+	struct cache_place place = {0, -1};
 
 	if (!ghost)
 		return NULL;
@@ -689,10 +153,10 @@ static struct ghost *add_below(struct making *making, const struct ghost *above)
 
 static struct ghost *find_copy(struct sim *sim, const struct ghost *like)
 {
-	for (struct ghost *ghost = *bucket_of(sim->needless, like->line); ghost;
+	for (struct ghost *ghost = *needless_bucket_of(sim->needless, like->line); ghost;
 	     ghost = ghost->next)
 		if (ghost != like && ghost->line == like->line && ghost->record != like->record &&
-		    is_at(ghost, like->where, like->cpu, like->set, like->number))
+		    needless_is_at(ghost, like->where, like->cpu, like->set, like->number))
 			return ghost;
 	return NULL;
 }
@@ -704,11 +168,11 @@ static struct ghost *find_copy(struct sim *sim, const struct ghost *like)
 static bool serves_for(const struct making *making, const struct ghost *before,
 		       const struct ghost *below)
 {
-	if (!(making->op->action & SIM_CLEAN) || !all_right(making->sim, before) ||
+	if (!(making->op->action & SIM_CLEAN) || !needless_all_right(making->sim, before) ||
 	    before->record->to_memory != making->record->to_memory)
 		return false;
 	return making->record->to_memory || !making->sim->l2.present ||
-	       memory_is_as_before(making->sim, below);
+	       needless_memory_is_as_before(making->sim, below);
 }
 
 /*
@@ -724,29 +188,29 @@ static void take_over(struct making *making, struct ghost *ghost)
 
 	if (!before)
 		return;
-	below_before = find_below(before->record, before);
+	below_before = needless_find_below(before->record, before);
 	if (before->dirty && (!below_before || !serves_for(making, before, below_before))) {
-		decide_needed(needless, before->record);
+		needless_decide_needed(needless, before->record);
 		return;
 	}
 	memcpy(ghost->bytes, before->bytes, sizeof(ghost->bytes));
 	if (before->dirty) {
 		ghost->dirty = true;
-		below = find_below(ghost->record, ghost);
+		below = needless_find_below(ghost->record, ghost);
 		if (!below)
 			below = add_below(making, ghost);
 		if (!below) {
-			decide_needed(needless, before->record);
+			needless_decide_needed(needless, before->record);
 			return;
 		}
 		memcpy(below->bytes, below_before->bytes, sizeof(below->bytes));
 		memcpy(below->memory, below_before->memory, sizeof(below->memory));
 		memcpy(below->before, below_before->before, sizeof(below->before));
 		before->record->twice = true;
-		end_ghost(needless, below_before);
+		needless_end_ghost(needless, below_before);
 	}
 	before->record->twice = true;
-	end_ghost(needless, before);
+	needless_end_ghost(needless, before);
 }
 
 /* One way that the operation changes. */
@@ -754,7 +218,7 @@ static void add_way(struct making *making, enum where where, unsigned cpu, uint3
 		    unsigned way)
 {
 	struct sim *sim = making->sim;
-	struct cache *cache = cache_of(sim, where, cpu);
+	struct cache *cache = needless_cache_of(sim, where, cpu);
 	uint32_t tag = *cache_tag(cache, set, way);
 	bool dirty = tag & CACHE_DIRTY;
 	struct ghost *ghost;
@@ -767,7 +231,7 @@ static void add_way(struct making *making, enum where where, unsigned cpu, uint3
 	ghost->set = set;
 	ghost->number = tag & CACHE_NUMBER;
 	ghost->dirty = dirty;
-	ghost->fills = sim->needless->fills[cache_number_of(where, cpu)][set];
+	ghost->fills = sim->needless->fills[needless_cache_number_of(where, cpu)][set];
 	memcpy(ghost->bytes, cache_line(cache, set, way), cache->line_bytes);
 	add_ghost(making, ghost);
 	if (dirty && (making->op->action & SIM_CLEAN))
@@ -777,7 +241,7 @@ static void add_way(struct making *making, enum where where, unsigned cpu, uint3
 
 static void add_found(struct making *making, enum where where, unsigned cpu)
 {
-	const struct cache *cache = cache_of(making->sim, where, cpu);
+	const struct cache *cache = needless_cache_of(making->sim, where, cpu);
 	struct cache_place place;
 
 	if (!cache->present || !cache->valid)
@@ -837,13 +301,13 @@ static void lose_dirty(struct making *making)
 {
 	struct sim_needless *needless = making->sim->needless;
 	uint64_t line = making->record->ghosts->line;
-	struct ghost *ghost = is_insn(making->op) ? NULL : *bucket_of(needless, line);
+	struct ghost *ghost = is_insn(making->op) ? NULL : *needless_bucket_of(needless, line);
 
 	while (ghost) {
 		if (ghost->line == line && ghost->record != making->record &&
 		    (ghost->dirty || ghost->where == GHOST_BELOW)) {
-			decide_needed(needless, ghost->record);
-			ghost = *bucket_of(needless, line);
+			needless_decide_needed(needless, ghost->record);
+			ghost = *needless_bucket_of(needless, line);
 		} else {
 			ghost = ghost->next;
 		}
@@ -852,7 +316,7 @@ static void lose_dirty(struct making *making)
 
 static bool has_ghosts(struct sim *sim, uint64_t line)
 {
-	for (const struct ghost *ghost = *bucket_of(sim->needless, line); ghost;
+	for (const struct ghost *ghost = *needless_bucket_of(sim->needless, line); ghost;
 	     ghost = ghost->next)
 		if (ghost->line == line && ghost->where != GHOST_BELOW)
 			return true;
@@ -861,7 +325,7 @@ static bool has_ghosts(struct sim *sim, uint64_t line)
 
 void *sim_needless_begin(struct sim *sim, const struct sim_maintenance *op, enum sim_op book)
 {
-	struct making making = { .sim = sim, .op = op };
+	struct making making = {.sim = sim, .op = op};
 
 	if (is_insn(op) && sim->cpu->l1i.line_bytes != sim->cpu->l1d.line_bytes)
 		return NULL;
@@ -882,8 +346,8 @@ void *sim_needless_begin(struct sim *sim, const struct sim_maintenance *op, enum
 		struct ghost *ghost = making.record->ghosts;
 		bool last = !ghost->sibling;
 
-		unlink_ghost(sim->needless, ghost);
-		free_ghost(ghost);
+		needless_unlink_ghost(sim->needless, ghost);
+		needless_free_ghost(ghost);
 		if (last)
 			return NULL;
 	}
@@ -918,25 +382,6 @@ void sim_needless_count(struct sim *sim, enum sim_op book, uint64_t ticks, enum 
 }
 
 /* --- Results ---------------------------------------------------------------------------------- */
-
-/* Ghosts that have left meanwhile, without anybody looking at their lines again. */
-void sim_needless_settle(struct sim *sim)
-{
-	struct sim_needless *needless = sim->needless;
-
-	for (unsigned i = 0; needless && i < BUCKETS; i++) {
-		struct ghost *ghost = needless->buckets[i];
-
-		while (ghost) {
-			if (has_left(sim, ghost)) {
-				leave(sim, ghost);
-				ghost = needless->buckets[i];
-			} else {
-				ghost = ghost->next;
-			}
-		}
-	}
-}
 
 const struct sim_need *sim_need(const struct sim *sim, enum quire_site site, enum sim_op op)
 {

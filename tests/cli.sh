@@ -212,7 +212,9 @@ accept 0 '"policies": null' run alias-test --json -
 mkdir -p data/experiments && cp -r "$root/machines" data/
 printf 'machine sh4\nbare\nby-name\nalias-test\n' >data/experiments/named.q
 printf 'machine sh4\nbare\nalias-test\n' >data/experiments/always.q
+# shellcheck disable=SC2016 # the inner shell expands
 check "run leaves out by-name scripts" bash -c 'QUIRE_DATA=data "$1" run >all && grep -q "SUMMARY: always" all && ! grep -q named all' - "$quire"
+# shellcheck disable=SC2016
 check "a by-name script runs by name" bash -c 'QUIRE_DATA=data "$1" run named | grep -q "SUMMARY: named"' - "$quire"
 accept 0 "range 7..8.7 cycles" machines pandaboard
 accept 0 "read-page .*one page of read" machines --keys

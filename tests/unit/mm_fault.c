@@ -71,6 +71,36 @@ static void test_file_shared(void **state)
 	}
 }
 
+/*
+ * A store after a load widens the entry: purged where a TLB entry alone refuses an access, left
+ * where the CPU walks the tables again before it faults. Either way there is one fault.
+ */
+static void test_widened_entry(void **state)
+{
+	(void)state;
+	for (each_isa(isa)) {
+		const struct sim_account *purges;
+		struct quire_file *file;
+		struct files f;
+		uint64_t faults;
+		uintptr_t va;
+
+		mem_start(&f, isa, NULL);
+		file = mem_file(&f, "file", 1);
+		va = mem_map(&f, PAGE, R | W, SHARED, file, 0);
+		assert_int_equal(mem_load(&f, va), 'a');
+		faults = f.s.steps[QUIRE_STEP_FAULT];
+		purges = sim_account(f.s.sim, QUIRE_SITE_TLB_PAGE, SIM_OP_TLB_ENTRY);
+		assert_int_equal(purges->count, 0);
+		mem_store(&f, va, '!');
+		assert_int_equal(purges->count != 0, isa != SIM_X86_64);
+		assert_int_equal(f.s.steps[QUIRE_STEP_FAULT], faults + 1);
+		assert_int_equal(mem_load(&f, va), '!');
+		quire_file_put(file);
+		mem_end(&f);
+	}
+}
+
 static void test_file_private(void **state)
 {
 	(void)state;
@@ -400,6 +430,7 @@ int main(void)
 		cmocka_unit_test(test_zeros),
 		cmocka_unit_test(test_shared_anonymous_is_settled),
 		cmocka_unit_test(test_file_shared),
+		cmocka_unit_test(test_widened_entry),
 		cmocka_unit_test(test_file_private),
 		cmocka_unit_test(test_signals),
 		cmocka_unit_test(test_fault_around),

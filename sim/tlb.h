@@ -141,7 +141,7 @@ unsigned sim_upper_level(const struct sim *sim, const struct sim_translation *up
  * walk->stale.
  */
 const struct sim_translation *sim_walk_cache_use(struct sim *sim, struct sim_walk *walk);
-/* Takes the place of the entry of the same addresses, else of an empty one, else of the next. */
+/* Of an entry that is not kept yet: takes an empty place, else the next in turn. */
 void sim_walk_cache_keep(struct sim *sim, const struct sim_translation *upper);
 /* x86-64: a page fault at va was raised (SDM volume 3, 4.10.4.1). */
 void sim_walk_cache_fault(struct sim *sim, uintptr_t va);

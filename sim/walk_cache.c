@@ -49,26 +49,17 @@ static bool covers(const struct sim_translation *upper, uint64_t page)
 void sim_walk_cache_keep(struct sim *sim, const struct sim_translation *upper)
 {
 	struct sim_tlb_state *tlb = sim->cpu->tlb;
-	struct sim_translation *place = NULL;
+	uint32_t place = 0;
 
 	if (!tlb->upper_count)
 		return;
-	for (uint32_t i = 0; i < tlb->upper_count; i++) {
-		struct sim_translation *there = &tlb->upper[i];
-
-		if (!there->bits) {
-			place = place ? place : there;
-		} else if (there->span_shift == upper->span_shift && covers(there, upper->page) &&
-			   sim_tlb_same_number(tlb, there, upper->number)) {
-			*there = *upper;
-			return;
-		}
+	while (place < tlb->upper_count && tlb->upper[place].bits)
+		place++;
+	if (place == tlb->upper_count) {
+		place = tlb->upper_next;
+		tlb->upper_next = (place + 1) % tlb->upper_count;
 	}
-	if (!place) {
-		place = &tlb->upper[tlb->upper_next];
-		tlb->upper_next = (tlb->upper_next + 1) % tlb->upper_count;
-	}
-	*place = *upper;
+	tlb->upper[place] = *upper;
 }
 
 /* The current CPU's walker reads again what it has just dropped. */

@@ -3,8 +3,8 @@
  *
  * Who does what: access.c moves lines between CPU, L1, L2 and memory; maintain.c does maintenance
  * on lines already found by (va, pa) or set and way; tlb.c, walker.c and walk_cache.c turn va into
- * pa; insn_*.c are instructions, made of those; store_buffer.c delays small stores. struct sim is also the
- * struct quire_hw of instructions.
+ * pa; insn_*.c are instructions, made of those; store_buffer.c delays small stores. struct sim is
+ * also the struct quire_hw of instructions.
  */
 #ifndef SIM_INTERNAL_H
 #define SIM_INTERNAL_H

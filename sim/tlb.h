@@ -143,6 +143,8 @@ unsigned sim_upper_level(const struct sim *sim, const struct sim_translation *up
 const struct sim_translation *sim_walk_cache_use(struct sim *sim, struct sim_walk *walk);
 /* Of an entry that is not kept yet: takes an empty place, else the next in turn. */
 void sim_walk_cache_keep(struct sim *sim, const struct sim_translation *upper);
+/* ARMv7: CONTEXTIDR or TTBR0 was written. */
+void sim_walk_cache_loaded(struct sim *sim);
 /* x86-64: a page fault at va was raised (SDM volume 3, 4.10.4.1). */
 void sim_walk_cache_fault(struct sim *sim, uintptr_t va);
 /* Drops what a purge drops; says whether there was anything. */

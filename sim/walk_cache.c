@@ -21,7 +21,9 @@
  * never made (SDM volume 3, 4.10.2.3). The one here is keen: what a purge drops is read again at
  * once, as the tables stand then, and kept again if they still lead to a table. So a purge before
  * the change is worth nothing; and since an entry goes only with its table, few states of a machine
- * differ by what is kept.
+ * differ by what is kept. Likewise, what an ARMv7 walker keeps under one ASID it reads under another
+ * as soon as the registers say so: be it by tables that belong to neither, while a kernel changes
+ * ASID and root one after the other.
  *
  * The witness: a kept entry that a walk uses must lead where the tables mean to lead now, and must
  * not allow what they forbid. The exceptions are those of TLB entries (tlb.c): the operation that
@@ -44,6 +46,13 @@ static bool covers(const struct sim_translation *upper, uint64_t page)
 	return !((upper->page ^ page) >> (upper->span_shift - QUIRE_PAGE_SHIFT));
 }
 
+/* May a walk of va by the current CPU begin at it? */
+static bool usable(const struct sim *sim, const struct sim_translation *upper, uintptr_t va)
+{
+	return upper->bits && covers(upper, va >> QUIRE_PAGE_SHIFT) &&
+	       sim_tlb_same_number(sim->cpu->tlb, upper, sim_current_number(sim, va));
+}
+
 /* --- Keeping ---------------------------------------------------------------------------------- */
 
 void sim_walk_cache_keep(struct sim *sim, const struct sim_translation *upper)
@@ -60,6 +69,35 @@ void sim_walk_cache_keep(struct sim *sim, const struct sim_translation *upper)
 		tlb->upper_next = (place + 1) % tlb->upper_count;
 	}
 	tlb->upper[place] = *upper;
+}
+
+/* Is something usable kept for va that covers as much? */
+static bool is_kept(const struct sim *sim, uintptr_t va, unsigned span_shift)
+{
+	const struct sim_tlb_state *tlb = sim->cpu->tlb;
+
+	for (uint32_t i = 0; i < tlb->upper_count; i++)
+		if (usable(sim, &tlb->upper[i], va) && tlb->upper[i].span_shift == span_shift)
+			return true;
+	return false;
+}
+
+void sim_walk_cache_loaded(struct sim *sim)
+{
+	struct sim_tlb_state *tlb = sim->cpu->tlb;
+
+	for (uint32_t i = 0; i < tlb->upper_count; i++) {
+		unsigned span_shift = tlb->upper[i].span_shift;
+		struct sim_walk walk = {
+			.va = (uintptr_t)(tlb->upper[i].page << QUIRE_PAGE_SHIFT),
+			.ahead = true,
+		};
+		struct sim_translation now;
+
+		if (tlb->upper[i].bits && !is_kept(sim, walk.va, span_shift) &&
+		    !sim_walk_upper(sim, &walk, span_shift, &now))
+			sim_walk_cache_keep(sim, &now);
+	}
 }
 
 /* The current CPU's walker reads again what it has just dropped. */
@@ -126,8 +164,7 @@ static const struct sim_translation *find(const struct sim *sim, uintptr_t va)
 	for (uint32_t i = 0; i < tlb->upper_count; i++) {
 		const struct sim_translation *upper = &tlb->upper[i];
 
-		if (upper->bits && covers(upper, va >> QUIRE_PAGE_SHIFT) &&
-		    sim_tlb_same_number(tlb, upper, sim_current_number(sim, va)) &&
+		if (usable(sim, upper, va) &&
 		    (!lowest || upper->span_shift < lowest->span_shift))
 			lowest = upper;
 	}

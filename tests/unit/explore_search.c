@@ -169,7 +169,7 @@ static void test_restore(void **state)
 	}
 }
 
-/* No call leaves maintenance without its barrier, so between moves hardware has none to complete. */
+/* No call leaves maintenance without its barrier: between moves hardware has none to complete. */
 static void test_nothing_waits(void **state)
 {
 	static const char *const names[] = {"pandaboard", "arm11-mpcore", "hp-a500"};

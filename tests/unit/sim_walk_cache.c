@@ -252,10 +252,8 @@ static void only_what_can_be_walked_is_read_ahead(void **state)
 	start_arm(&b, 4);
 	bare_arm_activate(&b, 1, 2);
 	armv7_tlbiasid(b.hw, 1);
-	armv7_tlbiasid(b.hw, 2); /* nothing has been walked in its tables */
-	assert_int_equal(sim_account(b.sim, QUIRE_SITE_COUNT, SIM_OP_TLB_ALL)->idle, 1);
-	bare_arm_activate(&b, 0, 1);
 	exchange_arm(&b);
+	bare_arm_activate(&b, 0, 1);
 	assert_int_equal(bare_load(&b, NEXT, NULL), NEW);
 	assert_int_equal(sim_violations(b.sim), 0);
 	bare_end(&b);
@@ -286,6 +284,22 @@ static void each_cpu_reads_its_own_tables_ahead(void **state)
 	bare_poke(&b, BARE_ROOT + 0x4000, 4, bare_arm_leaf(0, 0) | 1);
 	sim_switch(b.sim, 1);
 	assert_int_equal(bare_load(&b, NEXT, NULL), NEW); /* by the table of before, here */
+	assert_walked_wrongly(&b, SIM_CAUSE_UPPER_NOT_PURGED);
+	bare_end(&b);
+}
+
+/* The registers say another ASID: what is kept under the first is read for it at once. */
+static void another_asid_is_read_ahead(void **state)
+{
+	struct bare b;
+
+	(void)state;
+	start_arm(&b, 4);
+	armv7_set_contextidr(b.hw, 2);
+	armv7_tlbiasid(b.hw, 1);
+	exchange_arm(&b);
+	armv7_tlbiasid(b.hw, 1);
+	assert_int_equal(bare_load(&b, NEXT, NULL), OLD);
 	assert_walked_wrongly(&b, SIM_CAUSE_UPPER_NOT_PURGED);
 	bare_end(&b);
 }
@@ -684,6 +698,10 @@ static void digests_hold_what_is_kept(void **state)
 	bare_arm_activate(&ended, 1, 2);
 	bare_load(&ended, VA, NULL);
 	assert_int_equal(digest(&ended, 1, 2), digest(&kept, 1, 2));
+	/* What its purge drops is not read in the tables of another. */
+	bare_arm_activate(&ended, 0, 1);
+	armv7_tlbiasid(ended.hw, 2);
+	assert_int_equal(digest(&ended, 1, 2), digest(&kept, 1, 2));
 	bare_end(&ended);
 	bare_end(&kept);
 	bare_end(&none);
@@ -699,6 +717,7 @@ int main(void)
 		cmocka_unit_test(a_purge_before_the_change_is_too_early),
 		cmocka_unit_test(only_what_can_be_walked_is_read_ahead),
 		cmocka_unit_test(each_cpu_reads_its_own_tables_ahead),
+		cmocka_unit_test(another_asid_is_read_ahead),
 		cmocka_unit_test(what_is_kept),
 		cmocka_unit_test(the_next_in_turn_goes),
 		cmocka_unit_test(an_empty_place_is_taken_first),

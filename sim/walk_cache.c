@@ -164,8 +164,7 @@ static const struct sim_translation *find(const struct sim *sim, uintptr_t va)
 	for (uint32_t i = 0; i < tlb->upper_count; i++) {
 		const struct sim_translation *upper = &tlb->upper[i];
 
-		if (usable(sim, upper, va) &&
-		    (!lowest || upper->span_shift < lowest->span_shift))
+		if (usable(sim, upper, va) && (!lowest || upper->span_shift < lowest->span_shift))
 			lowest = upper;
 	}
 	return lowest;

@@ -272,10 +272,10 @@ static void test_out_of_time(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_safe),       cmocka_unit_test(test_dropped_sites),
-		cmocka_unit_test(test_mutants),    cmocka_unit_test(test_restore),
-		cmocka_unit_test(test_digest),     cmocka_unit_test(test_random),
-		cmocka_unit_test(test_interleave), cmocka_unit_test(test_out_of_time),
+		cmocka_unit_test(test_safe),          cmocka_unit_test(test_dropped_sites),
+		cmocka_unit_test(test_mutants),       cmocka_unit_test(test_restore),
+		cmocka_unit_test(test_digest),        cmocka_unit_test(test_random),
+		cmocka_unit_test(test_interleave),    cmocka_unit_test(test_out_of_time),
 		cmocka_unit_test(test_nothing_waits),
 	};
 

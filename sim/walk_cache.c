@@ -14,7 +14,7 @@
  *            address (4.10.4.1).
  *   ARMv7    first-level descriptors that lead to tables, for their ASID. A TLB operation drops
  *            those that it would drop were they TLB entries of 1 MiB: by an address inside, by
- *            ASID, or all. A fault drops none. (Cores that have it: Cortex-A15, DDI 0438 5.1.)
+ *            ASID, or all. A fault drops none. (A core that has it: Cortex-A15, DDI 0438 5.6.)
  *   PA-RISC  has no walker.
  *
  * READING AHEAD. A walker may read the tables of any address at any time, for accesses that are

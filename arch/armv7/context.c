@@ -236,8 +236,7 @@ static void purge(struct armv7_purge *purge)
 		arch_on_cpus(machine, arch_all_cpus(machine), purge_here, purge);
 }
 
-/* The kernel's translations are global: an operation by address with any ASID takes them (B4.2.2).
- */
+/* The kernel's translations are global: an operation by address with any ASID takes them (B4.2). */
 void quire_armv7_tlb_purge(struct quire_machine *machine, struct quire_context *context,
 			   uintptr_t va, size_t bytes)
 {

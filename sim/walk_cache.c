@@ -21,9 +21,9 @@
  * never made (SDM volume 3, 4.10.2.3). The one here is keen: what a purge drops is read again at
  * once, as the tables stand then, and kept again if they still lead to a table. So a purge before
  * the change is worth nothing; and since an entry goes only with its table, few states of a machine
- * differ by what is kept. Likewise, what an ARMv7 walker keeps under one ASID it reads under another
- * as soon as the registers say so: be it by tables that belong to neither, while a kernel changes
- * ASID and root one after the other.
+ * differ by what is kept. Likewise, what an ARMv7 walker keeps under one ASID it reads under
+ * another as soon as the registers say so: be it by tables that belong to neither, while a kernel
+ * changes ASID and root one after the other.
  *
  * The witness: a kept entry that a walk uses must lead where the tables mean to lead now, and must
  * not allow what they forbid. The exceptions are those of TLB entries (tlb.c): the operation that

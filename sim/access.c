@@ -319,7 +319,7 @@ static void walker_in_freed(struct sim *sim, quire_pa_t pa, uint64_t value, unsi
 	sim_witness_report(sim, &violation);
 }
 
-uint64_t sim_walker_read(struct sim *sim, quire_pa_t pa, unsigned bytes)
+uint64_t sim_walker_load(struct sim *sim, quire_pa_t pa, unsigned bytes)
 {
 	unsigned shift = sim->cpu->l1d.line_shift;
 	quire_pa_t start = pa & ~(((quire_pa_t)1 << shift) - 1);
@@ -343,6 +343,15 @@ uint64_t sim_walker_read(struct sim *sim, quire_pa_t pa, unsigned bytes)
 	} else {
 		value = sim_uncached_load(sim, pa, bytes);
 	}
+	return value;
+}
+
+uint64_t sim_walker_read(struct sim *sim, quire_pa_t pa, unsigned bytes)
+{
+	uint64_t value = sim_walker_load(sim, pa, bytes);
+
+	if (!in_memory(sim, pa, bytes))
+		return value;
 	if (sim_frame_is_freed(sim, pa))
 		walker_in_freed(sim, pa, value, bytes);
 	else if (!sim_operation_changed(sim, pa)) /* its clean, or purge, may be on the way */

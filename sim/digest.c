@@ -18,7 +18,8 @@ enum part {
 	PART_TLB,
 	PART_STORES,
 	PART_OWNERS,
-	PART_PENDING
+	PART_PENDING,
+	PART_UPPER
 };
 
 /* Stale contents met so far. */
@@ -160,13 +161,13 @@ static void add_cache(struct digesting *d, const struct cache *cache, enum part 
 
 /* --- TLBs ------------------------------------------------------------------------------------- */
 
-static void add_tlb(struct digesting *d, const struct sim_cpu *cpu, unsigned order)
+static void add_translations(struct digesting *d, const struct sim_tlb_state *tlb, enum part part,
+			     const struct sim_translation *entries, size_t count, unsigned order)
 {
-	const struct sim_tlb_state *tlb = cpu->tlb;
 	uint64_t frames = d->sim->machine.memory_bytes >> QUIRE_PAGE_SHIFT;
 
-	for (size_t i = 0; i < (size_t)tlb->sets * tlb->ways; i++) {
-		const struct sim_translation *entry = &tlb->entries[i];
+	for (size_t i = 0; i < count; i++) {
+		const struct sim_translation *entry = &entries[i];
 		bool global = !tlb->tagged || (entry->bits & SIM_TLB_GLOBAL);
 		unsigned space = 0;
 		uint32_t name;
@@ -179,9 +180,17 @@ static void add_tlb(struct digesting *d, const struct sim_cpu *cpu, unsigned ord
 				continue;
 		}
 		name = entry->frame < frames ? d->digest->frames[entry->frame].name : 0;
-		add(d, PART_TLB, entry->page << 8 | space << 4 | order,
+		add(d, part, entry->page << 8 | space << 4 | order,
 		    (uint64_t)name << 16 | entry->bits);
 	}
+}
+
+static void add_tlb(struct digesting *d, const struct sim_cpu *cpu, unsigned order)
+{
+	const struct sim_tlb_state *tlb = cpu->tlb;
+
+	add_translations(d, tlb, PART_TLB, tlb->entries, (size_t)tlb->sets * tlb->ways, order);
+	add_translations(d, tlb, PART_UPPER, tlb->upper, tlb->upper_count, order);
 }
 
 /* --- Owners ----------------------------------------------------------------------------------- */

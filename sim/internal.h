@@ -2,9 +2,9 @@
  * The inside of the simulated machine, for the files of sim/ only.
  *
  * Who does what: access.c moves lines between CPU, L1, L2 and memory; maintain.c does maintenance
- * on lines already found by (va, pa) or set and way; tlb.c and walker.c turn va into pa; insn_*.c
- * are instructions, made of those; store_buffer.c delays small stores. struct sim is also the
- * struct quire_hw of instructions.
+ * on lines already found by (va, pa) or set and way; tlb.c, walker.c and walk_cache.c turn va into
+ * pa; insn_*.c are instructions, made of those; store_buffer.c delays small stores. struct sim is
+ * also the struct quire_hw of instructions.
  */
 #ifndef SIM_INTERNAL_H
 #define SIM_INTERNAL_H
@@ -231,6 +231,9 @@ void sim_uncached_store(struct sim *sim, quire_pa_t pa, unsigned bytes, uint64_t
  * SIM_PARTY_WALKER.
  */
 uint64_t sim_walker_read(struct sim *sim, quire_pa_t pa, unsigned bytes);
+uint64_t sim_walker_load(struct sim *sim, quire_pa_t pa, unsigned bytes); /* not witnessed */
+/* peek.c: the same, at no cost, and no cache changes. Where no memory is: 0. */
+uint64_t sim_walker_peek(struct sim *sim, quire_pa_t pa, unsigned bytes);
 /* The walker sets bits of an entry (accessed, dirty): the same way. */
 void sim_walker_write(struct sim *sim, quire_pa_t pa, unsigned bytes, uint64_t value);
 

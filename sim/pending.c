@@ -43,7 +43,7 @@ static void purge(struct sim *sim, const struct sim_maintenance *op)
 
 	for (unsigned cpu = 0; cpu < sim->machine.cpus; cpu++)
 		if (op->all_cpus || cpu == op->cpu)
-			sim_tlb_purge(sim->cpus[cpu].tlb, &match);
+			sim_tlb_purge_cpu(sim, cpu, &match);
 }
 
 /* The nth leaves the list and takes effect, on behalf of who issued it. */

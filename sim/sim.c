@@ -139,6 +139,8 @@ static const char *machine_fault(const struct sim_machine *machine)
 	if (machine->tlb.entries == 0 || machine->tlb.ways == 0 ||
 	    machine->tlb.entries % machine->tlb.ways)
 		return "a TLB has a whole number of sets";
+	if (machine->tlb.walk_cache && machine->isa != SIM_ARMV7 && machine->isa != SIM_X86_64)
+		return "a walk cache belongs to a hardware walker, and there is none";
 	return NULL;
 }
 

@@ -204,6 +204,8 @@ enum sim_kind {
 	  "two dirty lines") /* the line that was read and another one are both dirty */           \
 	X(OLD_LINE, "old dirty line written back")                                                 \
 	X(NOT_PURGED, "entry not purged") /* the tables forbid what the TLB entry allows */        \
+	X(UPPER_NOT_PURGED,                                                                        \
+	  "upper entry cached by the walker, not purged") /* the walk began at what it kept */     \
 	X(FRAME_FREED, "frame freed")     /* the TLB entry or the walker leads to a freed frame */ \
 	X(NOT_CLEARED,                                                                             \
 	  "not cleared for its owner") /* nobody wrote the bytes since the frame was given away */
@@ -253,14 +255,21 @@ struct sim_violation {
 	enum sim_cause cause;
 	enum sim_party observer;
 	unsigned cpu;       /* of the observer */
-	/* address it used; 0 for devices and walkers. STALE_TLB: the address translated */
+	/*
+	 * address it used; 0 for devices and walkers. STALE_TLB, UPPER_NOT_PURGED: the address
+	 * translated
+	 */
 	uintptr_t va;
-	/* first byte that differs; STALE_TLB: the deciding descriptor, or the freed frame */
+	/*
+	 * first byte that differs; STALE_TLB, UPPER_NOT_PURGED: the deciding descriptor, or (TLB)
+	 * the freed frame
+	 */
 	quire_pa_t pa;
 	/* up to 8 bytes from pa on, little end first; EXPOSED, not cleared: 0 */
 	uint64_t expected;
 	uint64_t got;
 	unsigned bytes;     /* of expected and got */
+	unsigned level;     /* UPPER_NOT_PURGED: of the table that held the entry; the root is 0 */
 	enum sim_party writer; /* who wrote what was missed */
 	unsigned writer_cpu;
 	uint32_t writer_label; /* sim_label in force then */

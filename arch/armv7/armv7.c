@@ -61,7 +61,7 @@ static void find_traits(struct quire_machine *machine)
 	size_t way_bytes = (size_t)insn.line_bytes * insn.sets;
 	bool alone = machine->port.cpus == 1;
 
-	traits->data_aliases = false; /* all ARMv7 D caches behave as physically indexed (B2.2.1) */
+	traits->data_aliases = false; /* all ARMv7 D caches behave as physically indexed (B3.11) */
 	traits->data_broadcast = broadcast >= 1 || alone;
 	traits->insn_snoops_data = false;
 	traits->insn_aliases = CTR_L1IP(ctr) == L1IP_AIVIVT ||

@@ -1,10 +1,10 @@
 /*
  * The search: breadth first over states, by several threads; and random walks.
  *
- * A state is a node: the node it was first reached from, and the move. To expand one, a thread goes
- * back to the root of its own world, makes the moves that lead to the state, saves it, and tries
- * each move from there. Digests of all states lie in a table of SHARDS parts with a lock each, so
- * that threads seldom meet.
+ * A state is a node: the node it was first reached from, and the move. To expand one, a thread puts
+ * back the parent's state in its own world, or makes the moves that lead there from the root, makes
+ * the last move, saves the state, and tries each move from there. Digests of all states lie in a
+ * table of SHARDS parts with a lock each, so that threads seldom meet.
  *
  * All nodes of a depth are expanded before those of the next, so the first run that fails is a
  * shortest one. States of the last depth are tried but not kept: nothing starts from them.
@@ -21,7 +21,7 @@
 enum {
 	SHARDS = 256,
 	SHARD_SLOTS = 256, /* at first */
-	CHUNK = 8,         /* nodes that a thread takes at once */
+	CHUNK = 16,        /* nodes that a thread takes at once */
 	WAIT_NS = 50 * 1000 * 1000,
 	WAITS_A_LINE = 4,
 };
@@ -139,15 +139,29 @@ static unsigned path_of(const struct search *search, size_t node, struct explore
 	return length;
 }
 
-/* From the root on; the moves are known to be good. */
-static bool go(struct explore_job *job, const struct explore_move *path, unsigned length)
+/*
+ * To a node, by moves that are known to be good. Siblings follow each other: their parent's state
+ * is kept, and *parent says whose it is.
+ */
+static bool go(struct search *search, struct explore_job *job, size_t node,
+	       const struct explore_move *path, unsigned length, size_t *parent)
 {
 	bool good = true;
 
-	explore_job_reset(job);
-	for (unsigned n = 0; n < length && good; n++)
-		good = explore_do(job, path[n]);
-	return good;
+	if (!length) {
+		explore_job_restore(job, EXPLORE_ROOT);
+		return true;
+	}
+	if (*parent == search->nodes[node].parent) {
+		explore_job_restore(job, EXPLORE_PARENT);
+	} else {
+		explore_job_restore(job, EXPLORE_ROOT);
+		for (unsigned n = 0; n + 1 < length && good; n++)
+			good = explore_do(job, path[n]);
+		explore_job_save(job, EXPLORE_PARENT);
+		*parent = search->nodes[node].parent;
+	}
+	return good && explore_do(job, path[length - 1]);
 }
 
 static void fail_search(struct search *search, const char *why)
@@ -201,7 +215,7 @@ static bool try_move(struct search *search, struct explore_job *job,
 	seen = search->keep ? see(search, explore_digest(job->world)) : 0;
 	if (seen < 0)
 		fail_search(search, "the host has no memory for more states");
-	explore_job_restore(job);
+	explore_job_restore(job, EXPLORE_HERE);
 	return seen > 0;
 }
 
@@ -235,17 +249,17 @@ static void try_pairs(struct search *search, struct explore_job *job, size_t nod
 		try_pair(search, job, node, path, length, pairs[n]);
 }
 
-static void expand(struct search *search, struct explore_job *job, size_t node)
+static void expand(struct search *search, struct explore_job *job, size_t node, size_t *parent)
 {
 	struct explore_move path[EXPLORE_DEPTH_MAX], moves[EXPLORE_MOVES_MAX],
 		fresh[EXPLORE_MOVES_MAX];
 	unsigned length = path_of(search, node, path), count, fresh_count = 0;
 
-	if (!go(job, path, length)) {
+	if (!go(search, job, node, path, length, parent)) {
 		fail_search(search, "a run did not repeat itself: please report this");
 		return;
 	}
-	explore_job_save(job);
+	explore_job_save(job, EXPLORE_HERE);
 	count = explore_moves(job->world, moves);
 	for (unsigned n = 0; n < count && !must_stop(search); n++)
 		if (try_move(search, job, path, length, moves[n]))
@@ -260,6 +274,7 @@ static void expand(struct search *search, struct explore_job *job, size_t node)
 static void *work(void *argument)
 {
 	struct search *search = argument;
+	size_t parent = NODES_MAX; /* none */
 	struct explore_job job;
 	const char *why = explore_job_create(&job, search->setting);
 
@@ -275,7 +290,7 @@ static void *work(void *argument)
 			break;
 		for (size_t n = from; n < from + CHUNK && n < search->end && !must_stop(search);
 		     n++) {
-			expand(search, &job, n);
+			expand(search, &job, n, &parent);
 			if (!out_of_time(search))
 				atomic_fetch_add(&search->done, 1);
 		}
@@ -428,7 +443,7 @@ static void walk(struct search *search, struct explore_job *job, uint64_t seed)
 	struct explore_move path[EXPLORE_DEPTH_MAX], moves[EXPLORE_MOVES_MAX];
 	uint64_t state = seed;
 
-	explore_job_reset(job);
+	explore_job_restore(job, EXPLORE_ROOT);
 	for (unsigned length = 0; length < search->bounds->depth && !must_stop(search); length++) {
 		unsigned count = explore_moves(job->world, moves);
 		struct explore_move move = moves[random_next(&state) % count];
@@ -517,7 +532,7 @@ static bool may(const struct explore_world *world, struct explore_move move)
 
 bool explore_replay(struct explore_job *job, const struct explore_move *run, unsigned length)
 {
-	explore_job_reset(job);
+	explore_job_restore(job, EXPLORE_ROOT);
 	for (unsigned n = 0; n < length; n++) {
 		bool last = n + 1 == length;
 

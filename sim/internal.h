@@ -164,6 +164,21 @@ static inline struct sim *sim_of(struct quire_hw *hw)
 	return (struct sim *)hw;
 }
 
+/* --- Saving ----------------------------------------------------------------------------------- */
+
+/* Bytes of the bulk are written. `touched` may be NULL. */
+static inline void sim_touch(const struct sim_touched *touched, const void *start, size_t bytes)
+{
+	size_t at, last;
+
+	if (!touched)
+		return;
+	at = (size_t)((const uint8_t *)start - touched->base);
+	last = (at + bytes - 1) >> SIM_GRANULE_SHIFT;
+	for (at >>= SIM_GRANULE_SHIFT; at <= last; at++)
+		touched->granules[at / 64] |= (uint64_t)1 << at % 64;
+}
+
 /* --- Addresses -------------------------------------------------------------------------------- */
 
 static inline bool sim_is_linear(const struct sim *sim, uintptr_t va)
@@ -253,11 +268,10 @@ bool sim_store_buffer_forward(struct sim *sim, uintptr_t va, quire_pa_t pa, unsi
 			      uint64_t *value);
 void sim_store_buffer_drain(struct sim *sim); /* of the current CPU */
 
-/* For sim/digest.c: the stores that wait, in a hash; and touched[frame] = 1 for their frames. */
+/* For sim/digest.c: the stores that wait, in a hash. */
 struct sim_digest_frame;
 uint64_t sim_store_buffer_digest(const struct sim_store_buffer *buffer,
 				 const struct sim_digest_frame *frames);
-void sim_store_buffer_frames(const struct sim_store_buffer *buffer, uint8_t *touched);
 
 /* Does a store to any of the bytes wait? */
 bool sim_store_buffer_holds(const struct sim_store_buffer *buffer, quire_pa_t pa, unsigned bytes);

@@ -72,8 +72,8 @@ static enum sim_found maintain_l2_way(struct sim *sim, struct work *work, uint32
 	enum sim_found found = found_way(l2, set, way);
 
 	if (found == SIM_FOUND_DIRTY && (action & SIM_CLEAN)) {
-		memcpy(work->memory + cache_line_pa(l2, set, way), cache_line(l2, set, way),
-		       l2->line_bytes);
+		line_put(work, work->memory + cache_line_pa(l2, set, way), cache_line(l2, set, way),
+			 l2->line_shift);
 		*cache_tag(l2, set, way) &= CACHE_NUMBER;
 		work->memory_writes++;
 	} else if (found == SIM_FOUND_DIRTY && action) {

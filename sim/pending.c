@@ -46,25 +46,32 @@ static void purge(struct sim *sim, const struct sim_maintenance *op)
 			sim_tlb_purge(sim->cpus[cpu].tlb, &match);
 }
 
-/* The nth leaves the list and takes effect, on behalf of who issued it. */
+/* Takes effect, on behalf of who issued it. */
+static void act(struct sim *sim, const struct sim_maintenance *op)
+{
+	enum quire_site site = sim->site;
+	uint32_t label = sim->label;
+
+	if (op->target == SIM_TARGET_TLB) {
+		purge(sim, op);
+		return;
+	}
+	sim->site = op->site;
+	sim->label = op->label;
+	sim_maintenance_carry_out(sim, op);
+	sim->site = site;
+	sim->label = label;
+}
+
+/* The nth leaves the list and takes effect. */
 static void complete(struct sim *sim, unsigned n)
 {
 	struct sim_pending *pending = sim->pending;
 	struct sim_maintenance op = pending->ops[n];
-	enum quire_site site = sim->site;
-	uint32_t label = sim->label;
 
 	pending->count--;
 	memmove(&pending->ops[n], &pending->ops[n + 1], (pending->count - n) * sizeof(op));
-	if (op.target == SIM_TARGET_TLB) {
-		purge(sim, &op);
-		return;
-	}
-	sim->site = op.site;
-	sim->label = op.label;
-	sim_maintenance_carry_out(sim, &op);
-	sim->site = site;
-	sim->label = label;
+	act(sim, &op);
 }
 
 void sim_pending_add(struct sim *sim, const struct sim_maintenance *op)
@@ -97,18 +104,22 @@ void sim_pending_add_tlb(struct sim *sim, const struct sim_tlb_match *match, boo
 	sim_pending_add(sim, &op);
 }
 
+/* Often all of a long list goes: those that stay move up once. */
 void sim_pending_barrier(struct sim *sim, bool outer)
 {
-	unsigned n = 0;
+	struct sim_pending *pending = sim->pending;
+	unsigned stay = 0;
 
-	while (sim->pending && n < sim->pending->count) {
-		const struct sim_maintenance *op = &sim->pending->ops[n];
+	for (unsigned n = 0; pending && n < pending->count; n++) {
+		const struct sim_maintenance *op = &pending->ops[n];
 
 		if (op->cpu == sim->current && (op->target == SIM_TARGET_OUTER) == outer)
-			complete(sim, n);
+			act(sim, op);
 		else
-			n++;
+			pending->ops[stay++] = *op;
 	}
+	if (pending)
+		pending->count = stay;
 }
 
 static uint64_t line_of(const struct sim *sim, quire_pa_t pa)

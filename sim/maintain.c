@@ -216,6 +216,13 @@ static void expect_writes(const struct sim *sim, struct work *work,
 		work->l2_writes++;
 }
 
+static void book_repeat(struct sim *sim, enum sim_op op, uint64_t ticks)
+{
+	sim_book(sim, op, ticks, true);
+	if (sim->needless)
+		sim_needless_count(sim, op, ticks, SIM_VERDICT_TWICE);
+}
+
 /*
  * Issues an operation of the current CPU: does it, or leaves it pending; `ticks`: its price but for
  * what is found.
@@ -232,6 +239,10 @@ static enum sim_found issue(struct sim *sim, struct sim_maintenance *op, enum si
 
 	sim_drain(sim);
 	op->cpu = (uint8_t)sim->current;
+	if (waits && sim_pending_repeats(sim, op)) {
+		book_repeat(sim, book, ticks);
+		return SIM_FOUND_NONE;
+	}
 	if (sim->needless && !waits)
 		ghosts = sim_needless_begin(sim, op, book);
 	found = carry_out(sim, &work, op, waits ? 0 : op->action);

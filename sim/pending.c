@@ -25,6 +25,11 @@ enum {
 	SIM_PENDING_KEEP_GLOBAL = 4,
 };
 
+static uint64_t line_of(const struct sim *sim, quire_pa_t pa)
+{
+	return pa >> sim->cpu->l1d.line_shift;
+}
+
 static struct sim_tlb_match match_of(const struct sim_maintenance *op)
 {
 	return (struct sim_tlb_match){
@@ -44,6 +49,22 @@ static void purge(struct sim *sim, const struct sim_maintenance *op)
 	for (unsigned cpu = 0; cpu < sim->machine.cpus; cpu++)
 		if (op->all_cpus || cpu == op->cpu)
 			sim_tlb_purge(sim->cpus[cpu].tlb, &match);
+}
+
+struct sim_pending *sim_pending_create(const struct sim_allocator *allocator)
+{
+	return allocator->alloc(allocator->context, sizeof(struct sim_pending), QUIRE_PAGE_BYTES);
+}
+
+/* `count` operations from the nth on were written, and how many there are. */
+static void touch(const struct sim *sim, unsigned n, unsigned count)
+{
+	struct sim_pending *pending = sim->pending;
+
+	sim_touch(sim->allocator.touched, &pending->count, sizeof(pending->count));
+	if (count)
+		sim_touch(sim->allocator.touched, &pending->ops[n],
+			  count * sizeof(pending->ops[0]));
 }
 
 /* Takes effect, on behalf of who issued it. */
@@ -71,6 +92,7 @@ static void complete(struct sim *sim, unsigned n)
 
 	pending->count--;
 	memmove(&pending->ops[n], &pending->ops[n + 1], (pending->count - n) * sizeof(op));
+	touch(sim, n, pending->count - n);
 	act(sim, &op);
 }
 
@@ -85,6 +107,19 @@ void sim_pending_add(struct sim *sim, const struct sim_maintenance *op)
 	*new = *op;
 	new->site = sim->site;
 	new->label = sim->label;
+	touch(sim, pending->count - 1, 1);
+}
+
+bool sim_pending_repeats(const struct sim *sim, const struct sim_maintenance *op)
+{
+	const struct sim_pending *pending = sim->pending;
+	const struct sim_maintenance *last;
+
+	if (op->target != SIM_TARGET_OUTER || !pending->count)
+		return false;
+	last = &pending->ops[pending->count - 1];
+	return last->target == op->target && last->action == op->action && last->cpu == op->cpu &&
+	       line_of(sim, last->pa) == line_of(sim, op->pa);
 }
 
 void sim_pending_add_tlb(struct sim *sim, const struct sim_tlb_match *match, bool all_cpus)
@@ -118,13 +153,10 @@ void sim_pending_barrier(struct sim *sim, bool outer)
 		else
 			pending->ops[stay++] = *op;
 	}
-	if (pending)
+	if (pending && stay != pending->count) {
 		pending->count = stay;
-}
-
-static uint64_t line_of(const struct sim *sim, quire_pa_t pa)
-{
-	return pa >> sim->cpu->l1d.line_shift;
+		touch(sim, 0, stay);
+	}
 }
 
 void sim_pending_access(struct sim *sim, uintptr_t va, quire_pa_t pa, size_t bytes)

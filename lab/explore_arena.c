@@ -181,9 +181,10 @@ void explore_job_save(struct explore_job *job, enum explore_saved_as as)
 {
 	struct explore_saved *saved = &job->saved[as], *last = &job->saved[job->last];
 	struct sim_touched *touched = &job->arena.touched;
+	size_t count = words(&job->arena);
 
 	save_records(job, saved);
-	for (size_t word = 0; word < words(&job->arena); word++) {
+	for (size_t word = 0; word < count; word++) {
 		uint64_t differs = touched->granules[word] | last->differs[word];
 
 		for (uint64_t left = differs; left; left &= left - 1)
@@ -200,9 +201,10 @@ void explore_job_restore(struct explore_job *job, enum explore_saved_as as)
 	const struct explore_saved *saved = &job->saved[as], *last = &job->saved[job->last];
 	const struct explore_saved *root = &job->saved[EXPLORE_ROOT];
 	struct sim_touched *touched = &job->arena.touched;
+	size_t count = words(&job->arena);
 
 	copy_records(job, job->arena.base, saved->records, saved->used);
-	for (size_t word = 0; word < words(&job->arena); word++) {
+	for (size_t word = 0; word < count; word++) {
 		uint64_t left = touched->granules[word];
 
 		if (last != saved)

@@ -436,11 +436,11 @@ void sim_maintenance_carry_out(struct sim *sim, const struct sim_maintenance *op
 /* Empty; in the bulk. NULL: no memory. */
 struct sim_pending *sim_pending_create(const struct sim_allocator *allocator);
 /*
- * sim->pending is there. Does the operation that was issued last wait, and is `op` the same on the
- * same line? (The lines that the kernel goes by may be shorter than the machine's.) What takes
- * effect from now on does so for both. Of the outer cache only.
+ * sim->pending is there. Does the operation that was issued last wait, and was it this one of the
+ * current CPU on the outer cache's line of pa? (The lines that the kernel goes by may be shorter
+ * than the machine's.) What takes effect from now on does so for both.
  */
-bool sim_pending_repeats(const struct sim *sim, const struct sim_maintenance *op);
+bool sim_pending_repeats_outer(const struct sim *sim, quire_pa_t pa, enum sim_action action);
 /* sim->pending is there. Takes the site and label of now. */
 void sim_pending_add(struct sim *sim, const struct sim_maintenance *op);
 /*

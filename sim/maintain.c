@@ -216,13 +216,6 @@ static void expect_writes(const struct sim *sim, struct work *work,
 		work->l2_writes++;
 }
 
-static void book_repeat(struct sim *sim, enum sim_op op, uint64_t ticks)
-{
-	sim_book(sim, op, ticks, true);
-	if (sim->needless)
-		sim_needless_count(sim, op, ticks, SIM_VERDICT_TWICE);
-}
-
 /*
  * Issues an operation of the current CPU: does it, or leaves it pending; `ticks`: its price but for
  * what is found.
@@ -239,10 +232,6 @@ static enum sim_found issue(struct sim *sim, struct sim_maintenance *op, enum si
 
 	sim_drain(sim);
 	op->cpu = (uint8_t)sim->current;
-	if (waits && sim_pending_repeats(sim, op)) {
-		book_repeat(sim, book, ticks);
-		return SIM_FOUND_NONE;
-	}
 	if (sim->needless && !waits)
 		ghosts = sim_needless_begin(sim, op, book);
 	found = carry_out(sim, &work, op, waits ? 0 : op->action);
@@ -342,6 +331,18 @@ enum sim_found sim_maintain_insn_all(struct sim *sim, bool all_cpus)
 		     sim->machine.cost.insn_all + broadcast_ticks(sim, all_cpus));
 }
 
+/* An operation that waits is issued again: that adds nothing but its price. */
+static enum sim_found outer_again(struct sim *sim)
+{
+	uint64_t ticks = sim->machine.cost.outer_op;
+
+	sim_drain(sim);
+	sim_book(sim, SIM_OP_OUTER, ticks, true);
+	if (sim->needless)
+		sim_needless_count(sim, SIM_OP_OUTER, ticks, SIM_VERDICT_TWICE);
+	return SIM_FOUND_NONE;
+}
+
 enum sim_found sim_maintain_outer(struct sim *sim, quire_pa_t pa, enum sim_action action)
 {
 	struct sim_maintenance op = {
@@ -350,6 +351,8 @@ enum sim_found sim_maintain_outer(struct sim *sim, quire_pa_t pa, enum sim_actio
 		.pa = pa,
 	};
 
+	if (sim->pending && sim_pending_repeats_outer(sim, pa, action))
+		return outer_again(sim);
 	return issue(sim, &op, SIM_OP_OUTER, sim->machine.cost.outer_op);
 }
 

@@ -110,16 +110,16 @@ void sim_pending_add(struct sim *sim, const struct sim_maintenance *op)
 	touch(sim, pending->count - 1, 1);
 }
 
-bool sim_pending_repeats(const struct sim *sim, const struct sim_maintenance *op)
+bool sim_pending_repeats_outer(const struct sim *sim, quire_pa_t pa, enum sim_action action)
 {
 	const struct sim_pending *pending = sim->pending;
 	const struct sim_maintenance *last;
 
-	if (op->target != SIM_TARGET_OUTER || !pending->count)
+	if (!pending->count)
 		return false;
 	last = &pending->ops[pending->count - 1];
-	return last->target == op->target && last->action == op->action && last->cpu == op->cpu &&
-	       line_of(sim, last->pa) == line_of(sim, op->pa);
+	return last->target == SIM_TARGET_OUTER && last->action == action &&
+	       last->cpu == sim->current && line_of(sim, last->pa) == line_of(sim, pa);
 }
 
 void sim_pending_add_tlb(struct sim *sim, const struct sim_tlb_match *match, bool all_cpus)

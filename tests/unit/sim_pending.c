@@ -239,8 +239,9 @@ static void test_a_repeat_waits_once(void **state)
 	registers = armv7_pl310_base(b.hw);
 	store(&b, FRAME + 32, 1);
 	armv7_dccmvac(b.hw, b.base + FRAME);
+	armv7_device_store(b.hw, registers + 0x7b0, (uint32_t)FRAME); /* of another cache */
+	assert_int_equal(sim_pending_count(b.sim), 2);
 	armv7_dsb(b.hw);
-	armv7_device_store(b.hw, registers + 0x7b0, (uint32_t)FRAME);
 	armv7_device_store(b.hw, registers + 0x7b0, (uint32_t)FRAME + 32);
 	assert_int_equal(sim_pending_count(b.sim), 1);
 	armv7_device_store(b.hw, registers + 0x7f0, (uint32_t)FRAME); /* flush: another operation */

@@ -42,21 +42,19 @@ enum {
 
 /*
  * Records lie in the first part, allocated upwards, with a list of free pieces for each size; the
- * machine's memory and its reference in the second. Records are saved whole, pages only where they
- * changed.
+ * machine's bulk in the second: memory, its reference, lines of caches. Records are saved whole,
+ * bulk only where it changed.
  */
 struct explore_arena {
 	uint8_t *base;
 	size_t records_max, size;
-	/* of the records, as of the last save or restore; the truth is in the arena's head */
-	size_t used;
-	uint8_t *touched; /* a byte a frame, outside of the arena */
+	struct sim_touched touched; /* of the bulk; outside of the arena */
 };
 
 /* False: the host has no memory. */
 bool explore_arena_create(struct explore_arena *arena, size_t frames);
 void explore_arena_destroy(struct explore_arena *arena);
-/* Zeroed; NULL: the arena is full. Alignments of a page and more come from the part for pages. */
+/* Zeroed; NULL: the arena is full. Alignments of a page and more come from the bulk. */
 void *explore_arena_alloc(struct explore_arena *arena, size_t bytes, size_t align);
 void explore_arena_free(struct explore_arena *arena, void *memory, size_t bytes);
 
@@ -147,13 +145,28 @@ struct explore_world {
 	char wrong[160];                 /* what the model found wrong; empty: nothing */
 };
 
+/* States that a job can go back to. */
+enum explore_saved_as {
+	EXPLORE_ROOT,
+	EXPLORE_PARENT, /* of the state below */
+	EXPLORE_HERE,   /* the state from which moves are tried */
+	EXPLORE_SAVES
+};
+
+struct explore_saved {
+	uint8_t *records;
+	size_t used;
+	uint8_t *bulk;     /* whole, of which the granules below are filled; of the root all */
+	uint64_t *differs; /* a bit a granule: it is not as at the root */
+};
+
 /* One thread's world, with what it takes to put it back. */
-struct explore_saved;
 struct explore_job {
 	const struct explore_setting *setting;
 	struct explore_arena arena;
 	struct explore_world *world;
-	struct explore_saved *root, *here;
+	struct explore_saved saved[EXPLORE_SAVES];
+	enum explore_saved_as last; /* saved or put back last: where `touched` counts from */
 	jmp_buf stop; /* where a broken invariant goes */
 	char stopped[160];
 	struct explore_calls *calls; /* that are half done; NULL until there is one */
@@ -167,10 +180,9 @@ const char *explore_machine(struct sim_machine *small, const struct sim_machine 
 /* NULL, or why there is no world. */
 const char *explore_job_create(struct explore_job *job, const struct explore_setting *setting);
 void explore_job_destroy(struct explore_job *job);
-/* Back to the root; back to where explore_job_save was last called. */
-void explore_job_reset(struct explore_job *job);
-void explore_job_save(struct explore_job *job);
-void explore_job_restore(struct explore_job *job);
+/* The state of now is from now on what the job goes back to by that name; not for the root. */
+void explore_job_save(struct explore_job *job, enum explore_saved_as as);
+void explore_job_restore(struct explore_job *job, enum explore_saved_as as);
 
 /* Fills in what follows from the machine. */
 void explore_setting_ready(struct explore_setting *setting);

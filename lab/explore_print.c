@@ -106,7 +106,7 @@ void explore_describe(struct explore_check *check, struct explore_job *job)
 {
 	struct explore_result *result = &check->result;
 
-	explore_job_reset(job);
+	explore_job_restore(job, EXPLORE_ROOT);
 	for (unsigned n = 0; n < result->length; n++) {
 		char text[300];
 

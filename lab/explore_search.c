@@ -1,10 +1,10 @@
 /*
  * The search: breadth first over states, by several threads; and random walks.
  *
- * A state is a node: the node it was first reached from, and the step. To expand one, a thread goes
- * back to the root of its own world, makes the moves that lead to the state, saves it, and tries
- * each move from there. Digests of all states lie in a table of SHARDS parts with a lock each, so
- * that threads seldom meet.
+ * A state is a node: the node it was first reached from, and the step. To expand one, a thread puts
+ * back the parent's state in its own world, or makes the moves that lead there from the root, makes
+ * the last step, saves the state, and tries each move from there. Digests of all states lie in a
+ * table of SHARDS parts with a lock each, so that threads seldom meet.
  *
  * All nodes of a depth are expanded before those of the next, so the first run that fails is a
  * shortest one. States of the last depth are tried but not kept: nothing starts from them.
@@ -26,7 +26,7 @@
 enum {
 	SHARDS = 256,
 	SHARD_SLOTS = 256, /* at first */
-	CHUNK = 8,         /* nodes that a thread takes at once */
+	CHUNK = 16,        /* nodes that a thread takes at once */
 	WAIT_NS = 50 * 1000 * 1000,
 	WAITS_A_LINE = 4,
 	RANDOM_POINTS = 16, /* within so many a call stops in a random walk */
@@ -142,13 +142,19 @@ static struct explore_move go_on(unsigned cpu)
 	return (struct explore_move){.kind = EXPLORE_GO_ON, .cpu = (uint8_t)cpu};
 }
 
+/* The moves of its step. */
+static unsigned moves_of(const struct node *node)
+{
+	return node->first.until ? 3 : 1;
+}
+
 /* The moves that lead to a node; result: how many. */
 static unsigned path_of(const struct search *search, size_t node, struct explore_move *path)
 {
 	unsigned length = 0, at;
 
 	for (size_t n = node; n; n = search->nodes[n].parent)
-		length += search->nodes[n].first.until ? 3 : 1;
+		length += moves_of(&search->nodes[n]);
 	for (at = length; node; node = search->nodes[node].parent) {
 		const struct node *step = &search->nodes[node];
 
@@ -161,13 +167,30 @@ static unsigned path_of(const struct search *search, size_t node, struct explore
 	return length;
 }
 
-/* From the root on; the moves are known to be good. */
-static bool go(struct explore_job *job, const struct explore_move *path, unsigned length)
+/*
+ * To a node, by moves that are known to be good. Siblings follow each other: their parent's state
+ * is kept, and *parent says whose it is.
+ */
+static bool go(struct search *search, struct explore_job *job, size_t node,
+	       const struct explore_move *path, unsigned length, size_t *parent)
 {
+	unsigned own = moves_of(&search->nodes[node]);
 	bool good = true;
 
-	explore_job_reset(job);
-	for (unsigned n = 0; n < length && good; n++)
+	if (!length) {
+		explore_job_restore(job, EXPLORE_ROOT);
+		return true;
+	}
+	if (*parent == search->nodes[node].parent) {
+		explore_job_restore(job, EXPLORE_PARENT);
+	} else {
+		explore_job_restore(job, EXPLORE_ROOT);
+		for (unsigned n = 0; n < length - own && good; n++)
+			good = explore_do(job, path[n]);
+		explore_job_save(job, EXPLORE_PARENT);
+		*parent = search->nodes[node].parent;
+	}
+	for (unsigned n = length - own; n < length && good; n++)
 		good = explore_do(job, path[n]);
 	return good;
 }
@@ -225,7 +248,7 @@ static bool try_moves(struct search *search, struct explore_job *job,
 	seen = search->keep ? see(search, explore_digest(job->world)) : 0;
 	if (seen < 0)
 		fail_search(search, "the host has no memory for more states");
-	explore_job_restore(job);
+	explore_job_restore(job, EXPLORE_HERE);
 	return seen > 0;
 }
 
@@ -267,7 +290,7 @@ static unsigned moves_at_point(struct search *search, struct explore_job *job,
 	for (unsigned n = 0; n < count; n++)
 		if (moves[n].kind != EXPLORE_GO_ON)
 			moves[kept++] = moves[n];
-	explore_job_restore(job);
+	explore_job_restore(job, EXPLORE_HERE);
 	return kept;
 }
 
@@ -313,16 +336,16 @@ static void try_pairs(struct search *search, struct explore_job *job, size_t nod
 
 /* --- One state -------------------------------------------------------------------------------- */
 
-static void expand(struct search *search, struct explore_job *job, size_t node)
+static void expand(struct search *search, struct explore_job *job, size_t node, size_t *parent)
 {
 	struct explore_move path[EXPLORE_RUN_MAX];
 	unsigned length = path_of(search, node, path);
 
-	if (!go(job, path, length)) {
+	if (!go(search, job, node, path, length, parent)) {
 		fail_search(search, "a run did not repeat itself: please report this");
 		return;
 	}
-	explore_job_save(job);
+	explore_job_save(job, EXPLORE_HERE);
 	if (search->pairing)
 		try_pairs(search, job, node, path, length);
 	else
@@ -332,6 +355,7 @@ static void expand(struct search *search, struct explore_job *job, size_t node)
 static void *work(void *argument)
 {
 	struct search *search = argument;
+	size_t parent = NODES_MAX; /* none */
 	struct explore_job job;
 	const char *why = explore_job_create(&job, search->setting);
 
@@ -347,7 +371,7 @@ static void *work(void *argument)
 			break;
 		for (size_t n = from; n < from + CHUNK && n < search->end && !must_stop(search);
 		     n++) {
-			expand(search, &job, n);
+			expand(search, &job, n, &parent);
 			if (!out_of_time(search))
 				atomic_fetch_add(&search->done, 1);
 		}
@@ -543,7 +567,7 @@ static void walk(struct search *search, struct explore_job *job, uint64_t seed)
 	uint64_t state = seed;
 	unsigned length = 0;
 
-	explore_job_reset(job);
+	explore_job_restore(job, EXPLORE_ROOT);
 	while ((length < search->bounds->depth || explore_half_done_count(job)) &&
 	       !must_stop(search)) {
 		path[length] = length < search->bounds->depth ? random_move(search, job, &state)
@@ -630,7 +654,7 @@ unsigned explore_steps(const struct explore_move *run, unsigned length)
 
 bool explore_replay(struct explore_job *job, const struct explore_move *run, unsigned length)
 {
-	explore_job_reset(job);
+	explore_job_restore(job, EXPLORE_ROOT);
 	for (unsigned n = 0; n < length; n++) {
 		bool last = n + 1 == length;
 

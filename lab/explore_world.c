@@ -405,7 +405,7 @@ static void empty_caches(struct explore_world *world)
 const char *explore_world_boot(struct explore_job *job)
 {
 	struct sim_allocator allocator = {job, sim_memory_alloc, sim_memory_free,
-					  job->arena.touched};
+					  &job->arena.touched};
 	struct sim_options options = {.asynchronous = true}; /* barriers count */
 	struct sim_traps traps = {job, trap_fault, trap_tlb_miss, trap_tlb_miss};
 	struct explore_world *world = explore_arena_alloc(&job->arena, sizeof(*world), 64);

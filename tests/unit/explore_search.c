@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <setjmp.h>
 #include <cmocka.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lab/explore.h"
@@ -142,27 +143,27 @@ static void test_restore(void **state)
 			uint64_t before, after;
 			unsigned count;
 
-			explore_job_reset(&job);
+			explore_job_restore(&job, EXPLORE_ROOT);
 			for (unsigned n = 0; n < 8; n++) {
 				count = explore_moves(&job, moves);
 				assert_true(explore_do(&job, moves[(seed * 7 + n * 13) % count]));
 			}
-			explore_job_save(&job);
+			explore_job_save(&job, EXPLORE_HERE);
 			before = explore_digest(job.world);
 			count = explore_moves(&job, moves);
 			for (unsigned n = 0; n < count; n++) {
 				assert_true(explore_do(&job, moves[n]));
 				after = explore_digest(job.world);
-				explore_job_restore(&job);
+				explore_job_restore(&job, EXPLORE_HERE);
 				assert_true(explore_digest(job.world) == before);
 				assert_true(explore_do(&job, moves[n]));
 				assert_true(explore_digest(job.world) == after);
-				explore_job_restore(&job);
+				explore_job_restore(&job, EXPLORE_HERE);
 			}
 			for (unsigned n = 0; n < count; n++) {
 				moves[n].until = 3;
 				explore_do(&job, moves[n]); /* may stop half way */
-				explore_job_restore(&job);
+				explore_job_restore(&job, EXPLORE_HERE);
 				assert_int_equal(explore_half_done_count(&job), 0);
 				assert_true(explore_digest(job.world) == before);
 			}
@@ -184,7 +185,7 @@ static void test_nothing_waits(void **state)
 
 		assert_null(explore_job_create(&job, &setting));
 		for (unsigned seed = 0; seed < 8; seed++) {
-			explore_job_reset(&job);
+			explore_job_restore(&job, EXPLORE_ROOT);
 			for (unsigned n = 0; n < 40; n++) {
 				unsigned count = explore_moves(&job, moves);
 
@@ -192,6 +193,83 @@ static void test_nothing_waits(void **state)
 				assert_int_equal(sim_pending_count(job.world->sim), 0);
 			}
 		}
+		explore_job_destroy(&job);
+	}
+}
+
+/* The bytes of the state saved or put back last: records and bulk, but for what need not be saved. */
+static size_t state_bytes(const struct explore_job *job, uint8_t *to)
+{
+	const struct explore_arena *arena = &job->arena;
+	size_t used = job->saved[job->last].used, bulk = arena->size - arena->records_max;
+	size_t host = (size_t)((uint8_t *)job->world->host - (arena->base + arena->records_max));
+	struct sim_unsaved parts[SIM_UNSAVED];
+
+	memcpy(to, arena->base, used);
+	memcpy(to + used, arena->base + arena->records_max, bulk);
+	memset(to + used + host, 0, EXPLORE_CPUS_MAX * QUIRE_PAGE_BYTES);
+	sim_unsaved(job->world->sim, parts);
+	for (unsigned n = 0; n < SIM_UNSAVED; n++)
+		memset(to + ((const uint8_t *)parts[n].start - arena->base), 0, parts[n].bytes);
+	return used + bulk;
+}
+
+static void walk(struct explore_job *job, unsigned seed, unsigned length)
+{
+	struct explore_move moves[EXPLORE_MOVES_MAX];
+
+	for (unsigned n = 0; n < length; n++) {
+		unsigned count = explore_moves(job, moves);
+
+		assert_true(explore_do(job, moves[(seed * 7 + n * 13) % count]));
+	}
+}
+
+/* Goes back and forth between three states. */
+static void assert_every_byte_restored(struct explore_job *job, unsigned seed,
+				       uint8_t *bytes[EXPLORE_SAVES], uint8_t *now)
+{
+	explore_job_restore(job, EXPLORE_ROOT);
+	state_bytes(job, bytes[EXPLORE_ROOT]);
+	walk(job, seed, 4);
+	explore_job_save(job, EXPLORE_PARENT);
+	state_bytes(job, bytes[EXPLORE_PARENT]);
+	walk(job, seed + 5, 2);
+	explore_job_save(job, EXPLORE_HERE);
+	state_bytes(job, bytes[EXPLORE_HERE]);
+	for (unsigned n = 0; n < 8; n++) {
+		enum explore_saved_as as = (seed + n * n) % EXPLORE_SAVES;
+
+		walk(job, seed + n, 1);
+		explore_job_restore(job, as);
+		assert_memory_equal(now, bytes[as], state_bytes(job, now));
+	}
+}
+
+/* The machine tells of every byte that it writes, whatever its caches are. */
+static void test_restore_bytes(void **state)
+{
+	static const struct {
+		const char *name;
+		bool write_back;
+	} machines[] = {{"pandaboard", true}, {"hp-a500", true},     {"core-i5-2012", true},
+			{"cortex-a8", true},  {"pandaboard", false}, {"hp-a500", false}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++) {
+		struct explore_setting setting = setting_for(machines[i].name, 2, 2);
+		uint8_t *bytes[EXPLORE_SAVES + 1];
+		struct explore_job job;
+
+		setting.machine.l1d.write_back = machines[i].write_back;
+		setting.machine.l1d.write_allocate = machines[i].write_back;
+		assert_null(explore_job_create(&job, &setting));
+		for (unsigned n = 0; n <= EXPLORE_SAVES; n++)
+			assert_non_null(bytes[n] = malloc(job.arena.size));
+		for (unsigned seed = 0; seed < 40; seed++)
+			assert_every_byte_restored(&job, seed, bytes, bytes[EXPLORE_SAVES]);
+		for (unsigned n = 0; n <= EXPLORE_SAVES; n++)
+			free(bytes[n]);
 		explore_job_destroy(&job);
 	}
 }
@@ -214,7 +292,7 @@ static void test_digest(void **state)
 	stored = explore_digest(job.world);
 	assert_true(explore_do(&job, store));
 	again = explore_digest(job.world);
-	explore_job_reset(&job);
+	explore_job_restore(&job, EXPLORE_ROOT);
 	map.cpu = load.cpu = 1;
 	assert_true(explore_do(&job, map) && explore_do(&job, load));
 	second = explore_digest(job.world);
@@ -324,6 +402,7 @@ int main(void)
 		cmocka_unit_test(test_dropped_sites),
 		cmocka_unit_test(test_mutants),
 		cmocka_unit_test(test_restore),
+		cmocka_unit_test(test_restore_bytes),
 		cmocka_unit_test(test_digest),
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_interleave),

@@ -283,25 +283,17 @@ bool explore_site_find(const char *name, enum quire_site *site, char *message, s
 	return false;
 }
 
-static const char *const mutant_names[] = {
-#define X(id, text) text,
-	EXPLORE_MUTANTS(X)
-#undef X
-};
-
-const char *explore_mutant_name(enum explore_mutant mutant)
-{
-	return mutant < EXPLORE_MUTANT_NONE ? mutant_names[mutant] : NULL;
-}
-
 bool explore_mutant_find(const char *name, enum explore_mutant *mutant, char *message, size_t bytes)
 {
+	const char *names[EXPLORE_MUTANT_NONE];
+
 	for (unsigned n = 0; n < EXPLORE_MUTANT_NONE; n++) {
+		names[n] = explore_mutant_name((enum explore_mutant)n);
 		*mutant = (enum explore_mutant)n;
-		if (strcmp(mutant_names[n], name) == 0)
+		if (strcmp(names[n], name) == 0)
 			return true;
 	}
-	unknown("mutant", name, mutant_names, EXPLORE_MUTANT_NONE, message, bytes);
+	unknown("mutant", name, names, EXPLORE_MUTANT_NONE, message, bytes);
 	return false;
 }
 

@@ -4,6 +4,7 @@
  *   explore_arena.c    memory that can be saved and put back as bytes
  *   explore_machine.c  a small machine made of a large one
  *   explore_world.c    the machine with Quire booted on it, one file on a device, two processes
+ *   explore_mutants.c  faults put in on purpose
  *   explore_moves.c    what may happen next
  *   explore_model.c    what must come of it
  *   explore_do.c       doing it, alone or two at once
@@ -93,14 +94,26 @@ struct explore_block {
 };
 
 /*
- * Faults put into Quire on purpose: it is told something of the machine that is not true.
- * X(identifier, name)
+ * Faults put into Quire on purpose (explore_mutants.c), by what goes wrong. X(identifier, name)
  */
-#define EXPLORE_MUTANTS(X)                     \
-	X(BROADCAST, "broadcast-assumed")      \
-	X(WALKER, "coherent-walker-assumed")   \
-	X(DEVICES, "coherent-devices-assumed") \
-	X(ALIASES, "no-aliases-assumed")
+#define EXPLORE_MUTANTS(X)                                                                  \
+	/* something is believed of the machine that is not true */                        \
+	X(BROADCAST, "broadcast-assumed")                                                   \
+	X(WALKER, "coherent-walker-assumed")                                                \
+	X(DEVICES, "coherent-devices-assumed")                                              \
+	X(ALIASES, "no-aliases-assumed")                                                    \
+	/* something is done too early or too late */                                      \
+	X(FLAG_FIRST, "flag-before-clean")   /* a page's clean flags are set, then it is cleaned */ \
+	X(TLB_LAST, "tlb-after-flush")       /* of a batch: the TLB is purged after the lines */ \
+	X(FREE_FIRST, "tlb-after-free")      /* of a batch: after the frames were freed */  \
+	/* something else is done, or less, or nothing */                                  \
+	X(FIRST_PAGE, "first-page-only")     /* of a range or batch */                      \
+	X(EXCHANGED, "insn-data-exchanged")  /* by address: I for D, D for I */             \
+	X(FORK_DROPS, "drop-at-fork")        /* fork invalidates lines of private pages */  \
+	X(ANON_ENTRY, "entry-without-flush") /* for an anonymous page */                    \
+	X(NEIGHBOUR, "neighbour-without-flush")      /* the same, for neighbours of a fault */ \
+	X(BARRIER, "barrier-left-out")               /* barriers wait for no maintenance */ \
+	X(ENTRY_BARRIER, "entry-barrier-left-out")   /* after an entry's store and clean */
 
 enum explore_mutant {
 #define X(id, name) EXPLORE_MUTANT_##id,
@@ -110,6 +123,8 @@ enum explore_mutant {
 };
 
 const char *explore_mutant_name(enum explore_mutant mutant); /* NULL for NONE */
+/* Can it be seen only with two calls at once? */
+bool explore_mutant_needs_two(enum explore_mutant mutant);
 /* By name, told if there is none such: then false. */
 bool explore_mutant_find(const char *name, enum explore_mutant *mutant, char *message,
 			 size_t bytes);
@@ -142,6 +157,11 @@ struct explore_world {
 	uint64_t values;                 /* the last value stored */
 	uint64_t *host;                  /* a page for each CPU, for what read and write move */
 	unsigned steps, relaxes, faults; /* relaxes and faults: of the present move */
+	/* The architecture's calls as Quire knows them, and as they are: explore_mutants.c */
+	struct quire_arch arch;
+	const struct quire_arch *real;
+	uintptr_t faulting[EXPLORE_CPUS_MAX]; /* the page of a CPU's fault; 0: there is none */
+	unsigned pages_done;                  /* by the maintenance under way */
 	char wrong[160];                 /* what the model found wrong; empty: nothing */
 };
 
@@ -176,6 +196,10 @@ void explore_setting_ready(struct explore_setting *setting);
 
 /* For the files above: */
 const char *explore_world_boot(struct explore_job *job);
+/* What Quire is to believe, and to call: the truth but for the mutant's part. */
+void explore_mutant_traits(enum explore_mutant mutant, struct quire_traits *traits);
+const struct quire_arch *explore_mutant_arch(struct explore_world *world,
+					     const struct quire_arch *real);
 /* The fixed user address of a page of a place. */
 uintptr_t explore_address(enum explore_place place, unsigned page);
 /* The buffer that stands for user memory in read and write. */

@@ -101,7 +101,7 @@ void sim_pending_barrier(struct sim *sim, bool outer)
 {
 	unsigned n = 0;
 
-	while (sim->pending && n < sim->pending->count) {
+	while (sim->pending && !sim->options.idle_barriers && n < sim->pending->count) {
 		const struct sim_maintenance *op = &sim->pending->ops[n];
 
 		if (op->cpu == sim->current && (op->target == SIM_TARGET_OUTER) == outer)

@@ -123,8 +123,6 @@ enum explore_mutant {
 };
 
 const char *explore_mutant_name(enum explore_mutant mutant); /* NULL for NONE */
-/* Can it be seen only with two calls at once? */
-bool explore_mutant_needs_two(enum explore_mutant mutant);
 /* By name, told if there is none such: then false. */
 bool explore_mutant_find(const char *name, enum explore_mutant *mutant, char *message,
 			 size_t bytes);
@@ -326,6 +324,14 @@ struct explore_result {
 	struct explore_move run[EXPLORE_DEPTH_MAX]; /* of EXPLORE_REFUTED */
 	unsigned length;
 };
+
+/* Where to look for a mutant: a world, and bounds, in which some machine catches it in seconds. */
+struct explore_trial {
+	unsigned cpus; /* 0: as many as else */
+	unsigned pages, depth, interleave;
+};
+
+const struct explore_trial *explore_mutant_trial(enum explore_mutant mutant); /* NULL for NONE */
 
 void explore_search(const struct explore_setting *setting, const struct explore_bounds *bounds,
 		    struct explore_result *result);

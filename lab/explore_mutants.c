@@ -28,9 +28,27 @@ const char *explore_mutant_name(enum explore_mutant mutant)
 	return mutant < EXPLORE_MUTANT_NONE ? names[mutant] : NULL;
 }
 
-bool explore_mutant_needs_two(enum explore_mutant mutant)
+/*
+ * Nearly all show in the shortest runs. What is wrong for a moment only needs somebody who comes in
+ * between: another CPU, or hardware that fills a line.
+ */
+const struct explore_trial *explore_mutant_trial(enum explore_mutant mutant)
 {
-	return mutant == EXPLORE_MUTANT_FLAG_FIRST || mutant == EXPLORE_MUTANT_TLB_LAST;
+	static const struct explore_trial plain = {.pages = 2, .depth = 4};
+	static const struct explore_trial another_cpu = {.pages = 1, .depth = 4, .interleave = 4};
+	static const struct explore_trial hardware = {
+		.cpus = 1, .pages = 1, .depth = 6, .interleave = 6};
+
+	switch (mutant) {
+	case EXPLORE_MUTANT_NONE:
+		return NULL;
+	case EXPLORE_MUTANT_FREE_FIRST:
+		return &another_cpu;
+	case EXPLORE_MUTANT_TLB_LAST:
+		return &hardware;
+	default:
+		return &plain;
+	}
 }
 
 /* --- Traits ----------------------------------------------------------------------------------- */

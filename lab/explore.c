@@ -116,9 +116,10 @@ static unsigned pages_of(const struct command_line *line, const struct explore_t
 }
 
 /* A mutant has a trial of its own, but for what the command line asks for. */
-static struct explore_bounds bounds_of(const struct checks *checks, struct fault fault)
+static struct explore_bounds bounds_of(const struct checks *checks, enum explore_mutant mutant,
+				       unsigned cpus)
 {
-	const struct explore_trial *trial = explore_mutant_trial(fault.mutant);
+	const struct explore_trial *trial = explore_mutant_trial(mutant);
 	struct explore_bounds bounds = checks->bounds;
 
 	if (!trial || checks->line->random)
@@ -127,6 +128,10 @@ static struct explore_bounds bounds_of(const struct checks *checks, struct fault
 		bounds.depth = trial->depth;
 	if (!checks->line->interleave)
 		bounds.interleave = trial->interleave;
+	if (cpus >= trial->cpus) {
+		bounds.start = trial->start;
+		bounds.start_length = trial->start_length;
+	}
 	return bounds;
 }
 
@@ -185,8 +190,8 @@ static bool settle(struct explore_check *check)
 static void run(struct explore_check *check, const struct checks *checks)
 {
 	const struct command_line *line = checks->line;
-	struct explore_bounds bounds = bounds_of(
-		checks, (struct fault){check->setting.dropped, check->setting.mutant});
+	struct explore_bounds bounds =
+		bounds_of(checks, check->setting.mutant, check->setting.machine.cpus);
 
 	check->random = line->random;
 	check->interleave = bounds.interleave;
@@ -381,7 +386,7 @@ static bool try_machines(struct checks *checks, char *const *names, size_t count
 		caught |= try_fault(checks, names[i], fault);
 	if (!caught && checks->text)
 		printf("%-28s not caught to depth %u\n", fault_name(fault),
-		       bounds_of(checks, fault).depth);
+		       bounds_of(checks, fault.mutant, 0).depth);
 	return caught;
 }
 

@@ -303,6 +303,9 @@ struct explore_bounds {
 	bool interleave; /* two calls at once, too */
 	volatile const int *stop;
 	bool progress; /* show a line that is written over itself */
+	/* steps that all runs begin with, of which nothing is explored; none: NULL and 0 */
+	const struct explore_move *start;
+	unsigned start_length;
 };
 
 enum explore_end {
@@ -329,6 +332,8 @@ struct explore_result {
 struct explore_trial {
 	unsigned cpus; /* 0: as many as else */
 	unsigned pages, depth, interleave;
+	const struct explore_move *start; /* on so many CPUs only */
+	unsigned start_length;
 };
 
 const struct explore_trial *explore_mutant_trial(enum explore_mutant mutant); /* NULL for NONE */

@@ -28,9 +28,19 @@ const char *explore_mutant_name(enum explore_mutant mutant)
 	return mutant < EXPLORE_MUTANT_NONE ? names[mutant] : NULL;
 }
 
+/* Code that nobody has executed yet, in a page that two processes share and no lock of a file. */
+static const struct explore_move code_in_two_spaces[] = {
+	{.kind = EXPLORE_MAP, .a = EXPLORE_ANON},
+	{.kind = EXPLORE_STORE, .a = EXPLORE_ANON},
+	{.kind = EXPLORE_PROTECT, .a = EXPLORE_ANON, .b = QUIRE_PROT_READ | QUIRE_PROT_EXEC},
+	{.kind = EXPLORE_FORK},
+	{.kind = EXPLORE_RUN, .cpu = 1, .a = 1},
+};
+
 /*
  * Nearly all show in the shortest runs. What is wrong for a moment only needs somebody who comes in
- * between: another CPU, or hardware that fills a line.
+ * between: another CPU, or hardware that fills a line. A search that had to come to two spaces by
+ * itself would take minutes: it begins there.
  */
 const struct explore_trial *explore_mutant_trial(enum explore_mutant mutant)
 {
@@ -38,10 +48,20 @@ const struct explore_trial *explore_mutant_trial(enum explore_mutant mutant)
 	static const struct explore_trial another_cpu = {.pages = 1, .depth = 4, .interleave = 4};
 	static const struct explore_trial hardware = {
 		.cpus = 1, .pages = 1, .depth = 6, .interleave = 6};
+	static const struct explore_trial two_spaces = {
+		.cpus = 2,
+		.pages = 1,
+		.depth = 2,
+		.interleave = 2,
+		.start = code_in_two_spaces,
+		.start_length = sizeof(code_in_two_spaces) / sizeof(code_in_two_spaces[0]),
+	};
 
 	switch (mutant) {
 	case EXPLORE_MUTANT_NONE:
 		return NULL;
+	case EXPLORE_MUTANT_FLAG_FIRST:
+		return &two_spaces;
 	case EXPLORE_MUTANT_FREE_FIRST:
 		return &another_cpu;
 	case EXPLORE_MUTANT_TLB_LAST:

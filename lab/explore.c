@@ -395,12 +395,11 @@ static void drop_all(struct checks *checks, char *const *names, size_t count)
 	unsigned caught = 0, site = 0;
 
 	for (; site < QUIRE_SITE_COUNT && !*checks->stop; site++)
-		caught += try_machines(
-			checks, names, count,
-			(struct fault){(enum quire_site)site, EXPLORE_MUTANT_NONE});
+		caught += try_machines(checks, names, count,
+				       (struct fault){(enum quire_site)site, EXPLORE_MUTANT_NONE});
 	if (checks->text)
-		printf("%u of %u sites caught when left out, on %u machine%s, to depth %u\n", caught,
-		       site, checks->machines, checks->machines == 1 ? "" : "s",
+		printf("%u of %u sites caught when left out, on %u machine%s, to depth %u\n",
+		       caught, site, checks->machines, checks->machines == 1 ? "" : "s",
 		       checks->bounds.depth);
 	checks->refuted += caught < site;
 }
@@ -410,9 +409,9 @@ static void mutate_all(struct checks *checks, char *const *names, size_t count)
 	unsigned caught = 0, mutant = 0;
 
 	for (; mutant < EXPLORE_MUTANT_NONE && !*checks->stop; mutant++)
-		caught += try_machines(
-			checks, names, count,
-			(struct fault){QUIRE_SITE_COUNT, (enum explore_mutant)mutant});
+		caught +=
+			try_machines(checks, names, count,
+				     (struct fault){QUIRE_SITE_COUNT, (enum explore_mutant)mutant});
 	if (checks->text)
 		printf("%u of %u mutants caught, on %u machine%s\n", caught, mutant,
 		       checks->machines, checks->machines == 1 ? "" : "s");

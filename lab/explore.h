@@ -96,24 +96,24 @@ struct explore_block {
 /*
  * Faults put into Quire on purpose (explore_mutants.c), by what goes wrong. X(identifier, name)
  */
-#define EXPLORE_MUTANTS(X)                                                                  \
-	/* something is believed of the machine that is not true */                        \
-	X(BROADCAST, "broadcast-assumed")                                                   \
-	X(WALKER, "coherent-walker-assumed")                                                \
-	X(DEVICES, "coherent-devices-assumed")                                              \
-	X(ALIASES, "no-aliases-assumed")                                                    \
-	/* something is done too early or too late */                                      \
-	X(FLAG_FIRST, "flag-before-clean")   /* a page's clean flags are set, then it is cleaned */ \
-	X(TLB_LAST, "tlb-after-flush")       /* of a batch: the TLB is purged after the lines */ \
-	X(FREE_FIRST, "tlb-after-free")      /* of a batch: after the frames were freed */  \
-	/* something else is done, or less, or nothing */                                  \
-	X(FIRST_PAGE, "first-page-only")     /* of a range or batch */                      \
-	X(EXCHANGED, "insn-data-exchanged")  /* by address: I for D, D for I */             \
-	X(FORK_DROPS, "drop-at-fork")        /* fork invalidates lines of private pages */  \
-	X(ANON_ENTRY, "entry-without-flush") /* for an anonymous page */                    \
-	X(NEIGHBOUR, "neighbour-without-flush")      /* the same, for neighbours of a fault */ \
-	X(BARRIER, "barrier-left-out")               /* barriers wait for no maintenance */ \
-	X(ENTRY_BARRIER, "entry-barrier-left-out")   /* after an entry's store and clean */
+#define EXPLORE_MUTANTS(X)                                                                        \
+	/* something is believed of the machine that is not true */                               \
+	X(BROADCAST, "broadcast-assumed")                                                         \
+	X(WALKER, "coherent-walker-assumed")                                                      \
+	X(DEVICES, "coherent-devices-assumed")                                                    \
+	X(ALIASES, "no-aliases-assumed")                                                          \
+	/* something is done too early or too late */                                             \
+	X(FLAG_FIRST, "flag-before-clean") /* a page's clean flags are set, then it is cleaned */ \
+	X(TLB_LAST, "tlb-after-flush")     /* of a batch: the TLB is purged after the lines */    \
+	X(FREE_FIRST, "tlb-after-free")    /* of a batch: after the frames were freed */          \
+	/* something else is done, or less, or nothing */                                         \
+	X(FIRST_PAGE, "first-page-only")           /* of a range or batch */                      \
+	X(EXCHANGED, "insn-data-exchanged")        /* by address: I for D, D for I */             \
+	X(FORK_DROPS, "drop-at-fork")              /* fork invalidates lines of private pages */  \
+	X(ANON_ENTRY, "entry-without-flush")       /* for an anonymous page */                    \
+	X(NEIGHBOUR, "neighbour-without-flush")    /* the same, for neighbours of a fault */      \
+	X(BARRIER, "barrier-left-out")             /* barriers wait for no maintenance */         \
+	X(ENTRY_BARRIER, "entry-barrier-left-out") /* after an entry's store and clean */
 
 enum explore_mutant {
 #define X(id, name) EXPLORE_MUTANT_##id,
@@ -160,7 +160,7 @@ struct explore_world {
 	const struct quire_arch *real;
 	uintptr_t faulting[EXPLORE_CPUS_MAX]; /* the page of a CPU's fault; 0: there is none */
 	unsigned pages_done;                  /* by the maintenance under way */
-	char wrong[160];                 /* what the model found wrong; empty: nothing */
+	char wrong[160];                      /* what the model found wrong; empty: nothing */
 };
 
 /* One thread's world, with what it takes to put it back. */

@@ -46,8 +46,10 @@ const struct explore_trial *explore_mutant_trial(enum explore_mutant mutant)
 {
 	static const struct explore_trial plain = {.pages = 2, .depth = 4};
 	static const struct explore_trial another_cpu = {.pages = 1, .depth = 4, .interleave = 4};
-	static const struct explore_trial hardware = {
-		.cpus = 1, .pages = 1, .depth = 6, .interleave = 6};
+	static const struct explore_trial hardware = {.cpus = 1,
+						      .pages = 1,
+						      .depth = 6,
+						      .interleave = 6};
 	static const struct explore_trial two_spaces = {
 		.cpus = 2,
 		.pages = 1,
@@ -261,7 +263,7 @@ int __wrap_quire_space_fork(struct quire_space *parent, struct quire_space **chi
 static enum explore_mutant mutant_of(const struct quire *q)
 {
 	return q->machine.arch->store_entry == store_entry ? world_of(&q->machine)->setting->mutant
-							    : EXPLORE_MUTANT_NONE;
+							   : EXPLORE_MUTANT_NONE;
 }
 
 /*

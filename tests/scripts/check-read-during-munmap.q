@@ -6,5 +6,5 @@ machine  hp-a500
 explore  cpus=2 pages=2
 step     cpu0, p0: map shared
 step     cpu0, p0: store shared page 1
-step     cpu0, p0: unmap shared, and at its point 4 cpu1: read page 1
+step     cpu0, p0: unmap shared, and at its point 8 cpu1: read page 1
 expect   violations == 0

@@ -15,12 +15,13 @@
 
 enum {
 	DEPTH_DEFAULT = 4,
+	INTERLEAVE_DEFAULT = 3, /* two calls at once cost some thousand steps a state */
 	CPUS_DEFAULT = 2,
 	PAGES_DEFAULT = 2,
 	RANDOM_DEPTH_DEFAULT = 24,
 	DROP_ALL_DEPTH_DEFAULT = 5, /* with one page: what a site is for shows in small worlds */
 	RANDOM_SECONDS_DEFAULT = 10,
-	PROBE_DEPTH = 3,        /* the estimate is made from; one less with two calls at once */
+	PROBE_DEPTH = 3,        /* the estimate is made from */
 	LONG_SECONDS = 15 * 60, /* what is worth a warning */
 	INTERRUPTED = 130,
 };
@@ -204,28 +205,47 @@ static void run(struct explore_check *check, const struct checks *checks)
 		settle(check);
 }
 
-/* Steps that all depths together will take, from the growth of the first ones. */
+static struct explore_result probe(const struct explore_check *check, const struct checks *checks,
+				   unsigned depth, unsigned interleave)
+{
+	struct explore_bounds bounds = checks->bounds;
+	struct explore_result result;
+
+	bounds.progress = false;
+	bounds.depth = depth;
+	bounds.interleave = interleave;
+	explore_search(&check->setting, &bounds, &result);
+	return result;
+}
+
+/* What `last` at PROBE_DEPTH comes to at `depth`, if it grows as it has grown from `before` on. */
+static double grown(uint64_t before, uint64_t last, unsigned depth)
+{
+	double steps = (double)last;
+
+	for (unsigned d = PROBE_DEPTH; before && d < depth; d++)
+		steps *= (double)last / (double)before;
+	return depth < PROBE_DEPTH ? 0 : steps;
+}
+
+/*
+ * Steps that all depths together will take, from the growth of the first ones: calls one after the
+ * other, and two at once.
+ */
 static double estimate(const struct explore_check *check, const struct checks *checks,
 		       double *seconds)
 {
-	struct explore_bounds bounds = checks->bounds;
-	unsigned probe_depth = bounds.interleave ? PROBE_DEPTH - 1 : PROBE_DEPTH;
-	struct explore_result before, probe;
-	double growth, steps;
+	const struct explore_bounds *bounds = &checks->bounds;
+	struct explore_result before = probe(check, checks, PROBE_DEPTH - 1, PROBE_DEPTH - 1);
+	struct explore_result last = probe(check, checks, PROBE_DEPTH, PROBE_DEPTH);
+	double steps;
 
-	bounds.progress = false;
-	bounds.depth = probe_depth - 1;
-	explore_search(&check->setting, &bounds, &before);
-	bounds.depth = probe_depth;
-	explore_search(&check->setting, &bounds, &probe);
 	*seconds = 0;
-	if (probe.end != EXPLORE_SAFE || before.end != EXPLORE_SAFE || probe.moves <= before.moves)
+	if (last.end != EXPLORE_SAFE || before.end != EXPLORE_SAFE)
 		return 0;
-	growth = (double)probe.moves / (double)before.moves;
-	steps = (double)probe.moves;
-	for (unsigned depth = probe_depth; depth < checks->bounds.depth; depth++)
-		steps *= growth;
-	*seconds = steps / ((double)probe.moves / probe.seconds);
+	steps = grown(before.moves - before.pairs, last.moves - last.pairs, bounds->depth) +
+		grown(before.pairs, last.pairs, bounds->interleave);
+	*seconds = steps / ((double)last.moves / last.seconds);
 	return steps;
 }
 
@@ -240,10 +260,11 @@ static void warn_if_long(const struct explore_check *check, const struct checks 
 		return;
 	fprintf(stderr,
 		"quire: check: %s: about %.1e steps to depth %u, %.0f minutes on this host. "
-		"Shorter: --depth %u, "
+		"Shorter: --depth %u, --interleave %u, "
 		"--pages 1, --cpus 1, --seconds N (what is known by then), or --random\n",
 		check->machine, steps, checks->bounds.depth, seconds / 60,
-		checks->bounds.depth - 1);
+		checks->bounds.depth - 1,
+		checks->bounds.interleave > 2 ? checks->bounds.interleave - 1 : 1);
 }
 
 static void script_path(const struct explore_check *check, const struct command_line *line,
@@ -363,7 +384,7 @@ static bool try_fault(struct checks *checks, const char *name, struct fault faul
 		caught = check.result.end == EXPLORE_REFUTED;
 		if (caught && checks->text)
 			printf("%-28s %-18s %-20s %u steps\n", fault_name(fault), check.machine,
-			       check.kind, check.result.length);
+			       check.kind, explore_steps(check.result.run, check.result.length));
 		if (check.result.end == EXPLORE_FAILED)
 			printf("%-28s %-18s no result: %s\n", fault_name(fault), check.machine,
 			       check.result.why);
@@ -479,7 +500,7 @@ static void set_bounds(struct checks *checks, const struct command_line *line)
 				 : line->random ? RANDOM_SECONDS_DEFAULT
 						: 0;
 	checks->bounds.jobs = line->run.jobs ? line->run.jobs : default_jobs();
-	checks->bounds.interleave = line->interleave;
+	checks->bounds.interleave = line->interleave ? line->interleave : INTERLEAVE_DEFAULT;
 	checks->bounds.progress = isatty(STDERR_FILENO);
 }
 

@@ -7,7 +7,8 @@
  *   explore_mutants.c  faults put in on purpose
  *   explore_moves.c    what may happen next
  *   explore_model.c    what must come of it
- *   explore_do.c       doing it, alone or two at once
+ *   explore_do.c       doing it
+ *   explore_calls.c    calls that are half done while others run
  *   explore_digest.c   the digest by which a state is known again
  *   explore_search.c   breadth first, by several threads; random walks
  *   explore_print.c    what is shown: the counterexample, the script, the final line
@@ -34,6 +35,7 @@ enum {
 	EXPLORE_PROCESSES = 2,
 	EXPLORE_MOVES_MAX = 512, /* that one state may have */
 	EXPLORE_DEPTH_MAX = 32,
+	EXPLORE_RUN_MAX = 2 * EXPLORE_DEPTH_MAX, /* moves: a step, or going on with one */
 	EXPLORE_NOBODY = 0xff, /* the process of an idle CPU */
 };
 
@@ -172,9 +174,8 @@ struct explore_job {
 	struct explore_saved *root, *here;
 	jmp_buf stop; /* where a broken invariant goes */
 	char stopped[160];
-	struct explore_overlap *overlap; /* NULL until two moves are done at once */
-	bool reached;                    /* the last pair got to its point of interleaving */
-	uint32_t label;                  /* of the next move, for the witness; 0: its number */
+	struct explore_calls *calls; /* that are half done; NULL until there is one */
+	uint32_t label;              /* of the next move, for the witness; 0: its number */
 };
 
 /* A small machine for the search. NULL or a sentence: why not. */
@@ -224,7 +225,8 @@ uintptr_t explore_address(enum explore_place place, unsigned page);
 	X(DEVICE_IN, "device in")   \
 	X(DEVICE_OUT, "device out") \
 	X(EVICT, "evict")           \
-	X(FILL, "fill")
+	X(FILL, "fill")             \
+	X(GO_ON, "goes on")
 
 enum explore_kind {
 #define X(id, word) EXPLORE_##id,
@@ -237,25 +239,27 @@ struct explore_move {
 	uint8_t kind, cpu;
 	uint8_t a; /* place, process, pages of the file, or cache (enum sim_which) */
 	uint8_t b; /* page, protection, frame, or for a fill by a map place and page */
-	uint16_t
-		/* 0: alone; else the point of interleaving at which this one runs as a whole: */
-		at;
-	uint8_t with_kind, with_cpu, with_a, with_b;
+	/*
+	 * 0: it runs to its end; else it stops at its n-th point from here, half done, if it has
+	 * so many. GO_ON takes it up again.
+	 */
+	uint16_t until;
 };
 
 enum {
 	EXPLORE_FILL_LINEAR =
 		0x10,         /* in `a` of a fill: by the kernel's linear mapping, of frame `b` */
 	EXPLORE_WHICH = 0x0f, /* the part of `a` that is an enum sim_which */
-	EXPLORE_PAIRS_MAX = 8192,  /* that one state may have */
 	EXPLORE_POINTS_MAX = 1000, /* of one call */
 };
 
-/* The other one of two at once. */
-struct explore_move explore_second(struct explore_move move);
-
-/* All moves of the world's state; result: how many. */
-unsigned explore_moves(const struct explore_world *world, struct explore_move *moves);
+/*
+ * All moves of the job's state, none of which stops half way; result: how many. While calls are
+ * half done: to go on with each, and what may be done meanwhile.
+ */
+unsigned explore_moves(const struct explore_job *job, struct explore_move *moves);
+/* Has the move points at which it may stop? */
+bool explore_has_points(const struct explore_world *world, struct explore_move move);
 /* True: all is well. False: a violation, a wrong result, or a stop; explore_what tells. */
 bool explore_do(struct explore_job *job, struct explore_move move);
 /* "cpu1: store shared page 0 (process 0)", as the world is before the move. */
@@ -263,10 +267,6 @@ void explore_move_text(const struct explore_world *world, struct explore_move mo
 		       size_t bytes);
 /* The first line of the report after explore_do failed, and a name of the kind of failure. */
 void explore_what(const struct explore_job *job, char *text, size_t bytes);
-
-/* All pairs of the moves that may be done at once, with `at` 1. */
-unsigned explore_pairs(const struct explore_world *world, const struct explore_move *moves,
-		       unsigned count, struct explore_move *pairs, unsigned max);
 
 /* What a call gave: its result or error, and what it read. */
 struct explore_outcome {
@@ -281,18 +281,41 @@ int explore_model_access(const struct explore_model *model, unsigned process, un
 /* What the move must give; the model moves on. `value` is what it stores. */
 struct explore_outcome explore_model_do(struct explore_model *model, struct explore_move move,
 					unsigned process, uint64_t value);
-/* Is the model the same after both orders? */
-bool explore_model_commute(const struct explore_world *world, struct explore_move a,
-			   struct explore_move b);
+bool explore_model_same(const struct explore_model *a, const struct explore_model *b);
+/*
+ * Do two calls end in one model, whichever comes first, or tell their outcomes which did?
+ */
+bool explore_model_tells(const struct explore_model *model, struct explore_move a,
+			 unsigned a_process, struct explore_move b, unsigned b_process);
+bool explore_outcome_same(struct explore_outcome a, struct explore_outcome b);
+/* Notes that a call has not given what it must. */
+void explore_say_wrong(struct explore_world *world, struct explore_outcome got,
+		       struct explore_outcome expected);
+
+/* What the witness calls the present move. */
+uint32_t explore_label(const struct explore_job *job);
+/* The move itself, on the stack of the caller; `value` is what it stores. */
+struct explore_outcome explore_do_one(struct explore_world *world, struct explore_move move,
+				      uint64_t value);
+/* A move that stops half way, or is made while others stand there. Result as of explore_do. */
+bool explore_slice(struct explore_job *job, struct explore_move move);
+/* The call that is half done on a CPU, and the process that has made it; NULL: none. */
+const struct explore_move *explore_half_done(const struct explore_job *job, unsigned cpu,
+					     unsigned *process);
+unsigned explore_half_done_count(const struct explore_job *job); /* 0 to 2 */
+/* Has the one that is half done met another? Then no further call may begin before it ends. */
+bool explore_calls_met(const struct explore_job *job);
+/* The state in which they were begun is put back. */
+void explore_calls_forget(struct explore_job *job);
+void explore_calls_free(struct explore_job *job);
 
 /*
  * For the port: a point of interleaving; a lock is held by somebody else; the run cannot go on
- * (false: there are not two at once).
+ * (false: no call is on a stack of its own).
  */
 void explore_point(struct explore_job *job);
 void explore_blocked(struct explore_job *job);
-bool explore_stop_overlap(struct explore_job *job);
-void explore_overlap_free(struct explore_job *job);
+bool explore_stop_calls(struct explore_job *job);
 
 uint64_t explore_digest(const struct explore_world *world);
 
@@ -300,7 +323,7 @@ uint64_t explore_digest(const struct explore_world *world);
 
 struct explore_bounds {
 	unsigned depth, seconds, jobs;
-	bool interleave; /* two calls at once, too */
+	unsigned interleave; /* two calls at once, too, in runs of so many steps; 0: none */
 	volatile const int *stop;
 	bool progress; /* show a line that is written over itself */
 	/* steps that all runs begin with, of which nothing is explored; none: NULL and 0 */
@@ -321,10 +344,11 @@ struct explore_result {
 	const char *why;               /* EXPLORE_FAILED */
 	unsigned depth;                /* all runs of so many steps were explored */
 	double part;                   /* of the next depth that was explored too, 0 to 1 */
-	uint64_t states, moves, pairs; /* pairs: of the moves, two at once */
+	unsigned together;             /* of these, with two calls at once at any place */
+	uint64_t states, moves, pairs; /* pairs: of the moves, made while a call was half done */
 	double seconds;
 	bool exhausted; /* no state is new any more: safe at any depth */
-	struct explore_move run[EXPLORE_DEPTH_MAX]; /* of EXPLORE_REFUTED */
+	struct explore_move run[EXPLORE_RUN_MAX]; /* of EXPLORE_REFUTED */
 	unsigned length;
 };
 
@@ -343,9 +367,11 @@ void explore_search(const struct explore_setting *setting, const struct explore_
 /* Random walks of `depth` moves, the n-th from seed + n. */
 void explore_random(const struct explore_setting *setting, const struct explore_bounds *bounds,
 		    uint64_t seed, struct explore_result *result);
+/* Moves of the run but for those that go on with a call. */
+unsigned explore_steps(const struct explore_move *run, unsigned length);
 /* Does the run fail from the root on, at its last move and not before? */
 bool explore_replay(struct explore_job *job, const struct explore_move *run, unsigned length);
-/* Drops moves while the run still fails. */
+/* Drops moves, and stops in the middle of calls, while the run still fails. */
 void explore_minimize(struct explore_job *job, struct explore_move *run, unsigned *length);
 
 /* --- The command ------------------------------------------------------------------------------ */

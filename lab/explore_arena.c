@@ -213,6 +213,7 @@ void explore_job_restore(struct explore_job *job)
 	const struct explore_saved *here = job->here, *root = job->root;
 	uint8_t *memory, *reference;
 
+	explore_calls_forget(job);
 	copy_records(job, job->arena.base, here->records, here->used);
 	sim_memories(job->world->sim, &memory, &reference);
 	for (size_t frame = 0; frame < frame_count(job); frame++) {
@@ -230,6 +231,7 @@ void explore_job_reset(struct explore_job *job)
 	const struct explore_saved *here = job->here, *root = job->root;
 	uint8_t *memory, *reference;
 
+	explore_calls_forget(job);
 	copy_records(job, job->arena.base, root->records, root->used);
 	sim_memories(job->world->sim, &memory, &reference);
 	for (size_t frame = 0; frame < frame_count(job); frame++) {
@@ -269,7 +271,7 @@ void explore_job_destroy(struct explore_job *job)
 {
 	saved_free(job->root);
 	saved_free(job->here);
-	explore_overlap_free(job);
+	explore_calls_free(job);
 	explore_arena_destroy(&job->arena);
 	job->root = job->here = NULL;
 }

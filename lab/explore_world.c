@@ -37,7 +37,7 @@ static void port_stop(void *context, const char *file, int line, const char *wha
 
 	snprintf(job->stopped, sizeof(job->stopped), "%s:%d: %s", name ? name + 1 : file, line,
 		 what);
-	explore_stop_overlap(job);
+	explore_stop_calls(job);
 	longjmp(job->stop, 1);
 }
 

@@ -345,7 +345,7 @@ uint64_t sim_walker_read(struct sim *sim, quire_pa_t pa, unsigned bytes)
 	}
 	if (sim_frame_is_freed(sim, pa))
 		walker_in_freed(sim, pa, value, bytes);
-	else
+	else if (!sim_operation_changed(sim, pa)) /* its clean, or purge, may be on the way */
 		sim_witness_read(sim, SIM_PARTY_WALKER, 0, pa, &value, bytes);
 	return value;
 }

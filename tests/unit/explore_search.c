@@ -12,9 +12,10 @@
 #include "tests/support/setting.h"
 
 static struct explore_result search(const struct explore_setting *setting, unsigned depth,
-				    unsigned jobs, bool interleave)
+				    unsigned jobs, unsigned interleave)
 {
-	struct explore_bounds bounds = {.depth = depth, .jobs = jobs, .interleave = interleave};
+	struct explore_bounds bounds = {
+		.depth = depth, .jobs = jobs, .interleave = interleave};
 	struct explore_result result;
 
 	explore_search(setting, &bounds, &result);
@@ -44,7 +45,7 @@ static void test_safe(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct explore_setting setting = setting_for(names[i], 2, 2);
-		struct explore_result result = search(&setting, 3, 2, false);
+		struct explore_result result = search(&setting, 3, 2, 0);
 
 		assert_int_equal(result.end, EXPLORE_SAFE);
 		assert_int_equal(result.depth, 3);
@@ -72,7 +73,7 @@ static void test_dropped_sites(void **state)
 		if (strcmp(cases[i].machine, "cortex-a8") == 0)
 			setting = setting_for("cortex-a8", 1, 1);
 		setting.dropped = cases[i].site;
-		result = search(&setting, 4, 2, false);
+		result = search(&setting, 4, 2, 0);
 		assert_int_equal(result.end, EXPLORE_REFUTED);
 		assert_int_equal(result.length, cases[i].steps);
 		assert_minimal(&setting, &result);
@@ -83,7 +84,7 @@ static void test_dropped_sites(void **state)
 static void test_restore(void **state)
 {
 	static const char *const names[] = {"pandaboard", "hp-a500", "core-i5-2012"};
-	struct explore_move moves[EXPLORE_MOVES_MAX], pairs[4];
+	struct explore_move moves[EXPLORE_MOVES_MAX];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -93,16 +94,16 @@ static void test_restore(void **state)
 		assert_null(explore_job_create(&job, &setting));
 		for (unsigned seed = 0; seed < 12; seed++) {
 			uint64_t before, after;
-			unsigned count, pair_count;
+			unsigned count;
 
 			explore_job_reset(&job);
 			for (unsigned n = 0; n < 8; n++) {
-				count = explore_moves(job.world, moves);
+				count = explore_moves(&job, moves);
 				assert_true(explore_do(&job, moves[(seed * 7 + n * 13) % count]));
 			}
 			explore_job_save(&job);
 			before = explore_digest(job.world);
-			count = explore_moves(job.world, moves);
+			count = explore_moves(&job, moves);
 			for (unsigned n = 0; n < count; n++) {
 				assert_true(explore_do(&job, moves[n]));
 				after = explore_digest(job.world);
@@ -112,10 +113,11 @@ static void test_restore(void **state)
 				assert_true(explore_digest(job.world) == after);
 				explore_job_restore(&job);
 			}
-			pair_count = explore_pairs(job.world, moves, count, pairs, 4);
-			for (unsigned n = 0; n < pair_count; n++) {
-				explore_do(&job, pairs[n]);
+			for (unsigned n = 0; n < count; n++) {
+				moves[n].until = 3;
+				explore_do(&job, moves[n]); /* may stop half way */
 				explore_job_restore(&job);
+				assert_int_equal(explore_half_done_count(&job), 0);
 				assert_true(explore_digest(job.world) == before);
 			}
 		}
@@ -168,8 +170,8 @@ static void test_random(void **state)
 }
 
 /*
- * With two calls at once: no run of two steps fails, and each call is met at several points. On the second machine a
- * walk meets entries between their store and their clean, which is allowed.
+ * With two calls at once: no run of three steps fails, and each call is met at several points. On
+ * the second machine a walk meets entries between their store and their clean, which is allowed.
  */
 static void test_interleave(void **state)
 {
@@ -178,11 +180,57 @@ static void test_interleave(void **state)
 	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		struct explore_setting setting = setting_for(names[i], 2, 1);
-		struct explore_result result = search(&setting, 2, 2, true);
+		struct explore_result result = search(&setting, 3, 2, 3);
 
 		assert_int_equal(result.end, EXPLORE_SAFE);
+		assert_int_equal(result.together, 3);
 		assert_true(result.pairs > 10000);
 	}
+}
+
+static bool can(const struct explore_job *job, struct explore_move move)
+{
+	struct explore_move moves[EXPLORE_MOVES_MAX];
+	unsigned count = explore_moves(job, moves);
+	bool found = false;
+
+	for (unsigned n = 0; n < count; n++)
+		found |= memcmp(&moves[n], &move, sizeof(move)) == 0;
+	return found;
+}
+
+/*
+ * A call that is half done can go on, its CPU can do nothing else, others can meet it once; and the
+ * model tells what each of two may give, in either order.
+ */
+static void test_half_done(void **state)
+{
+	struct explore_setting setting = setting_for("core-i5-2012", 2, 1);
+	const struct explore_move map = {.kind = EXPLORE_MAP, .a = EXPLORE_SHARED};
+	const struct explore_move load = {.kind = EXPLORE_LOAD, .cpu = 1, .a = EXPLORE_SHARED};
+	const struct explore_move store = {.kind = EXPLORE_STORE, .cpu = 1, .a = EXPLORE_SHARED};
+	const struct explore_move go_on = {.kind = EXPLORE_GO_ON};
+	struct explore_move unmap = {.kind = EXPLORE_UNMAP, .a = EXPLORE_SHARED, .until = 1};
+	struct explore_job job;
+
+	(void)state;
+	assert_null(explore_job_create(&job, &setting));
+	assert_true(explore_do(&job, map) && explore_do(&job, load) && explore_do(&job, store));
+	assert_false(can(&job, go_on));
+	assert_true(explore_do(&job, unmap));
+	assert_int_equal(explore_half_done_count(&job), 1);
+	assert_true(can(&job, go_on) && can(&job, load) && can(&job, store));
+	assert_false(can(&job, map));
+	assert_true(job.world->model.map[0][EXPLORE_SHARED].mapped);
+	assert_true(explore_do(&job, store)); /* by the old entry: it came first */
+	assert_false(can(&job, load));
+	assert_true(can(&job, go_on));
+	assert_true(explore_do(&job, go_on));
+	assert_int_equal(explore_half_done_count(&job), 0);
+	assert_false(job.world->model.map[0][EXPLORE_SHARED].mapped);
+	assert_int_equal(job.world->model.file[0], job.world->values);
+	assert_true(explore_do(&job, load)); /* refused, as the model says */
+	explore_job_destroy(&job);
 }
 
 static void test_out_of_time(void **state)
@@ -204,7 +252,7 @@ int main(void)
 		cmocka_unit_test(test_safe),        cmocka_unit_test(test_dropped_sites),
 		cmocka_unit_test(test_restore),     cmocka_unit_test(test_digest),
 		cmocka_unit_test(test_random),      cmocka_unit_test(test_interleave),
-		cmocka_unit_test(test_out_of_time),
+		cmocka_unit_test(test_half_done),   cmocka_unit_test(test_out_of_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
  *   explore_arena.c    memory that can be saved and put back as bytes
  *   explore_machine.c  a small machine made of a large one
  *   explore_world.c    the machine with Quire booted on it, one file on a device, two processes
+ *   explore_mutants.c  faults put in on purpose
  *   explore_moves.c    what may happen next
  *   explore_model.c    what must come of it
  *   explore_do.c       doing it
@@ -93,14 +94,26 @@ struct explore_block {
 };
 
 /*
- * Faults put into Quire on purpose: it is told something of the machine that is not true.
- * X(identifier, name)
+ * Faults put into Quire on purpose (explore_mutants.c), by what goes wrong. X(identifier, name)
  */
-#define EXPLORE_MUTANTS(X)                     \
-	X(BROADCAST, "broadcast-assumed")      \
-	X(WALKER, "coherent-walker-assumed")   \
-	X(DEVICES, "coherent-devices-assumed") \
-	X(ALIASES, "no-aliases-assumed")
+#define EXPLORE_MUTANTS(X)                                                                        \
+	/* something is believed of the machine that is not true */                               \
+	X(BROADCAST, "broadcast-assumed")                                                         \
+	X(WALKER, "coherent-walker-assumed")                                                      \
+	X(DEVICES, "coherent-devices-assumed")                                                    \
+	X(ALIASES, "no-aliases-assumed")                                                          \
+	/* something is done too early or too late */                                             \
+	X(FLAG_FIRST, "flag-before-clean") /* a page's clean flags are set, then it is cleaned */ \
+	X(TLB_LAST, "tlb-after-flush")     /* of a batch: the TLB is purged after the lines */    \
+	X(FREE_FIRST, "tlb-after-free")    /* of a batch: after the frames were freed */          \
+	/* something else is done, or less, or nothing */                                         \
+	X(FIRST_PAGE, "first-page-only")           /* of a range or batch */                      \
+	X(EXCHANGED, "insn-data-exchanged")        /* by address: I for D, D for I */             \
+	X(FORK_DROPS, "drop-at-fork")              /* fork invalidates lines of private pages */  \
+	X(ANON_ENTRY, "entry-without-flush")       /* for an anonymous page */                    \
+	X(NEIGHBOUR, "neighbour-without-flush")    /* the same, for neighbours of a fault */      \
+	X(BARRIER, "barrier-left-out")             /* barriers wait for no maintenance */         \
+	X(ENTRY_BARRIER, "entry-barrier-left-out") /* after an entry's store and clean */
 
 enum explore_mutant {
 #define X(id, name) EXPLORE_MUTANT_##id,
@@ -142,7 +155,12 @@ struct explore_world {
 	uint64_t values;                 /* the last value stored */
 	uint64_t *host;                  /* a page for each CPU, for what read and write move */
 	unsigned steps, relaxes, faults; /* relaxes and faults: of the present move */
-	char wrong[160];                 /* what the model found wrong; empty: nothing */
+	/* The architecture's calls as Quire knows them, and as they are: explore_mutants.c */
+	struct quire_arch arch;
+	const struct quire_arch *real;
+	uintptr_t faulting[EXPLORE_CPUS_MAX]; /* the page of a CPU's fault; 0: there is none */
+	unsigned pages_done;                  /* by the maintenance under way */
+	char wrong[160];                      /* what the model found wrong; empty: nothing */
 };
 
 /* States that a job can go back to. */
@@ -189,6 +207,10 @@ void explore_setting_ready(struct explore_setting *setting);
 
 /* For the files above: */
 const char *explore_world_boot(struct explore_job *job);
+/* What Quire is to believe, and to call: the truth but for the mutant's part. */
+void explore_mutant_traits(enum explore_mutant mutant, struct quire_traits *traits);
+const struct quire_arch *explore_mutant_arch(struct explore_world *world,
+					     const struct quire_arch *real);
 /* The fixed user address of a page of a place. */
 uintptr_t explore_address(enum explore_place place, unsigned page);
 /* The buffer that stands for user memory in read and write. */
@@ -316,6 +338,9 @@ struct explore_bounds {
 	unsigned interleave; /* two calls at once, too, in runs of so many steps; 0: none */
 	volatile const int *stop;
 	bool progress; /* show a line that is written over itself */
+	/* steps that all runs begin with, of which nothing is explored; none: NULL and 0 */
+	const struct explore_move *start;
+	unsigned start_length;
 };
 
 enum explore_end {
@@ -338,6 +363,16 @@ struct explore_result {
 	struct explore_move run[EXPLORE_RUN_MAX]; /* of EXPLORE_REFUTED */
 	unsigned length;
 };
+
+/* Where to look for a mutant: a world, and bounds, in which some machine catches it in seconds. */
+struct explore_trial {
+	unsigned cpus; /* 0: as many as else */
+	unsigned pages, depth, interleave;
+	const struct explore_move *start; /* on so many CPUs only */
+	unsigned start_length;
+};
+
+const struct explore_trial *explore_mutant_trial(enum explore_mutant mutant); /* NULL for NONE */
 
 void explore_search(const struct explore_setting *setting, const struct explore_bounds *bounds,
 		    struct explore_result *result);

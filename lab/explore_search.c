@@ -450,6 +450,14 @@ static void search_end(struct search *search)
 	free(search);
 }
 
+/* The steps that are given lead from the root to the state that the search begins with. */
+static void add_start(struct search *search)
+{
+	for (unsigned n = 0; n < search->bounds->start_length; n++, search->node_count++)
+		search->nodes[search->node_count] =
+			(struct node){(uint32_t)search->node_count - 1, search->bounds->start[n], {0}};
+}
+
 /* Expands the nodes of a level. True: all of them, and nothing failed. */
 static bool search_level(struct search *search, unsigned level, bool pairing, double start)
 {
@@ -509,7 +517,9 @@ void explore_search(const struct explore_setting *setting, const struct explore_
 	if (search_begin(search)) {
 		result->end = EXPLORE_SAFE;
 		result->why = NULL;
-		search->level[1] = 1;
+		add_start(search);
+		search->level[0] = search->node_count - 1;
+		search->level[1] = search->node_count;
 		atomic_store(&search->states, 1);
 		while (result->depth < bounds->depth && !result->exhausted &&
 		       search_depth(search, start))

@@ -61,7 +61,8 @@ static const struct argp_option option_table[] = {
 	 "check: two calls at once as well, the second at each step of the first, in all runs of N "
 	 "steps (default 3; 1: calls one after the other)",
 	 3},
-	{"mutant", KEY_MUTANT, "NAME", 0, "check: put a known fault into Quire", 3},
+	{"mutant", KEY_MUTANT, "NAME|all", 0,
+	 "check: put a known fault into Quire; or each in turn, in a table", 3},
 	{"script", KEY_SCRIPT, "FILE", 0,
 	 "check: where a run that fails is written (default counterexample-MACHINE.q)", 3},
 	{0},

@@ -145,6 +145,8 @@ void sim_pending_barrier(struct sim *sim, bool outer)
 	struct sim_pending *pending = sim->pending;
 	unsigned stay = 0;
 
+	if (sim->options.idle_barriers)
+		return;
 	for (unsigned n = 0; pending && n < pending->count; n++) {
 		const struct sim_maintenance *op = &pending->ops[n];
 

@@ -287,6 +287,7 @@ int sim_set_options(struct sim *sim, const struct sim_options *options)
 	sim->options.needless |= options->needless;
 	sim->options.history |= options->history;
 	sim->options.asynchronous |= options->asynchronous;
+	sim->options.idle_barriers |= options->idle_barriers;
 	return 0;
 }
 

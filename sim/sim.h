@@ -86,6 +86,8 @@ struct sim_options {
 	 * them. x86-64's INVLPG, CR3 and WBINVD act at once.
 	 */
 	bool asynchronous;
+	/* Barriers wait for no maintenance: a fault put in, to see that their lack shows. */
+	bool idle_barriers;
 	/*
 	 * Which operations were needed is found out: sim_need. Every access costs the host several
 	 * times as much.

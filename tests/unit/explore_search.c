@@ -10,29 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lab/explore.h"
 #include "sim/adversary.h"
-
-/* The setting of `quire check --machine NAME` with so many CPUs and pages. */
-static struct explore_setting setting_for(const char *name, unsigned cpus, unsigned pages)
-{
-	struct explore_setting setting = {
-		.policy = quire_policy_default(),
-		.pages = pages,
-		.dropped = QUIRE_SITE_COUNT,
-		.mutant = EXPLORE_MUTANT_NONE,
-	};
-	char path[100];
-	struct lab_machine *machine;
-
-	snprintf(path, sizeof(path), "machines/%s.ini", name);
-	machine = lab_machine_load(stderr, path);
-	assert_non_null(machine);
-	assert_null(explore_machine(&setting.machine, &machine->sim, cpus));
-	explore_setting_ready(&setting);
-	lab_machine_free(machine);
-	return setting;
-}
+#include "tests/support/setting.h"
 
 static struct explore_result search(const struct explore_setting *setting, unsigned depth,
 				    unsigned jobs, unsigned interleave)
@@ -100,30 +79,6 @@ static void test_dropped_sites(void **state)
 		assert_int_equal(result.end, EXPLORE_REFUTED);
 		assert_int_equal(result.length, cases[i].steps);
 		assert_minimal(&setting, &result);
-	}
-}
-
-static void test_mutants(void **state)
-{
-	static const struct {
-		const char *machine;
-		enum explore_mutant mutant;
-	} cases[] = {
-		{"arm11-mpcore", EXPLORE_MUTANT_BROADCAST},
-		{"cortex-a8", EXPLORE_MUTANT_WALKER},
-		{"cortex-a8", EXPLORE_MUTANT_DEVICES},
-		{"hp-a500", EXPLORE_MUTANT_ALIASES},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct explore_setting setting = setting_for(cases[i].machine, 2, 2);
-		struct explore_result result;
-
-		setting.mutant = cases[i].mutant;
-		result = search(&setting, 4, 2, 0);
-		assert_int_equal(result.end, EXPLORE_REFUTED);
-		assert_true(result.length <= 4);
 	}
 }
 
@@ -400,7 +355,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_safe),
 		cmocka_unit_test(test_dropped_sites),
-		cmocka_unit_test(test_mutants),
 		cmocka_unit_test(test_restore),
 		cmocka_unit_test(test_restore_bytes),
 		cmocka_unit_test(test_digest),

@@ -24,7 +24,9 @@
  *   not read         the ghost left by itself, or the same bytes came back, before anybody would
  *                    have read it wrongly
  *
- * What is still open at the end is *undecided*.
+ * Some of these no software could have left out all the same, because it depends on what hardware
+ * does by itself; they are called *guard* and *overtaken* instead, and do not count as needless
+ * (needless_lines.c). What is still open at the end is *undecided*.
  *
  * SOUND, NOT EXACT. A needed operation is never called needless. The other way round there is some
  * slack: a store by another path over a dirty ghost, and a fill of a line of which any byte would
@@ -34,10 +36,12 @@
  * been done, so that all of them may be left out together: an operation on a place where the ghost
  * of an earlier one still lies takes it over. That an idle operation is left out changes no ghost.
  *
- * Undecided from the start: TLB operations that dropped something; operations on I lines where they
- * are of another size than D lines; all that is asynchronous.
+ * Undecided from the start: operations on I lines where they are of another size than D lines; and
+ * all that is asynchronous and finds something, because what it will do is not known when it is
+ * issued, and no account of experiments needs it (they run without).
  *
- * This file makes the ghosts of an operation; needless_ghosts.c shows them accesses.
+ * This file makes the ghosts of an operation on lines; needless_ghosts.c shows them accesses. TLB
+ * operations: needless_tlb.c.
  */
 #include <stdlib.h>
 

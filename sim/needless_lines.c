@@ -48,10 +48,11 @@
 struct line {
 	uint32_t in_step[IN_STEP]; /* places */
 	uint32_t changed;          /* 0: never; else 1 + whole I caches dropped before */
-	uint32_t stored : PLACE_BITS;      /* a place of L1 D, stored to and not cleaned since; 0: none */
-	uint32_t below_stored : 1; /* L2 was, or will be when L1 is cleaned */
+	uint32_t stored
+	    : PLACE_BITS;           /* a place of L1 D, stored to and not cleaned since; 0: none */
+	uint32_t below_stored : 1;  /* L2 was, or will be when L1 is cleaned */
 	uint32_t below_in_step : 1; /* L2 is */
-	uint32_t crowded : 1;      /* more are in step than there is room for */
+	uint32_t crowded : 1;       /* more are in step than there is room for */
 };
 
 static struct line *line_of(const struct sim *sim, uint64_t number)

@@ -17,8 +17,8 @@
  * ghosts have ended without that:
  *
  *   twice      another operation would drop the entry again, before anybody would have used it
- *              wrongly: that one takes the ghost over, unless it found nothing at all to drop (then
- *              it is the one that was done twice)
+ *              wrongly: that one takes the ghost over, beside its own, unless it found nothing at all
+ *              to drop (then it is the one that was done twice)
  *   not read   the same entry came back; or it was replaced; or the run ended
  *
  * A ghost is replaced when as many entries of its set made room for others as the set has ways:
@@ -121,22 +121,6 @@ void needless_entries_destroy(struct sim_needless *needless)
 
 /* --- Operations ------------------------------------------------------------------------------- */
 
-/* The ghost of an earlier operation on the same entry goes over to the later one. */
-static void take_over(struct sim_needless *needless, struct entry_ghost *ghost)
-{
-	for (struct entry_ghost *before = ghost->next; before; before = before->next) {
-		if (before->cpu != ghost->cpu || before->record == ghost->record ||
-		    before->entry.page != ghost->entry.page ||
-		    before->entry.number != ghost->entry.number ||
-		    !(before->entry.bits & ghost->entry.bits & SIM_TLB_BOTH_SIDES))
-			continue;
-		ghost->entry = before->entry;
-		before->record->twice = true;
-		end_ghost(needless, before);
-		return;
-	}
-}
-
 /* Sides of an entry are about to go. */
 static void drop(struct sim *sim, struct record *record, unsigned cpu,
 		 const struct sim_translation *entry, unsigned sides)
@@ -157,7 +141,6 @@ static void drop(struct sim *sim, struct record *record, unsigned cpu,
 	bucket = bucket_of(sim->needless, entry->page);
 	ghost->next = *bucket;
 	*bucket = ghost;
-	take_over(sim->needless, ghost);
 }
 
 static void drop_all(struct sim *sim, struct record *record, unsigned cpu,
@@ -207,8 +190,8 @@ static void meet_earlier(struct sim *sim, struct record *record, unsigned cpu,
 			 const struct sim_tlb_match *match, bool idle)
 {
 	struct sim_needless *needless = sim->needless;
-	struct entry_ghost **bucket = match->any_page ? needless->entries
-						      : bucket_of(needless, match->page);
+	struct entry_ghost **bucket =
+		match->any_page ? needless->entries : bucket_of(needless, match->page);
 	unsigned count = match->any_page ? NEEDLESS_ENTRY_BUCKETS : 1;
 	struct entry_ghost *ghost;
 
@@ -267,7 +250,6 @@ void sim_needless_tlb_end(struct sim *sim, struct record *record, enum sim_op bo
 		return;
 	}
 	record->ticks = ticks;
-	record->twice = false; /* from now on: a later operation took over a ghost of it */
 	needless_count(sim->needless, record, verdict);
 	record->holders--;
 	needless_release(sim->needless, record);
@@ -295,8 +277,8 @@ static bool misleads(struct sim *sim, const struct entry_ghost *ghost, uintptr_t
 	if (entry && entry->frame != ghost->entry.frame)
 		return true;
 	/* A cache operation does nothing where nothing is mapped. */
-	return need && (sim_tlb_is_stale(sim, &ghost->entry, va, need) ||
-			saves_mark(sim, ghost, va, need));
+	return need &&
+	       (sim_tlb_is_stale(sim, &ghost->entry, va, need) || saves_mark(sim, ghost, va, need));
 }
 
 /* With what serves the access the TLB holds what it would hold with the ghost. */

@@ -33,7 +33,7 @@ void needless_is(struct bare *b, enum quire_site site, enum sim_op op, enum sim_
 	for (unsigned i = 0; i < SIM_VERDICT_COUNT; i++)
 		if (need->count[i] != (i == verdict))
 			fail_msg("%s: %s %llu times, expected %s", quire_site_name(site),
-				 sim_verdict_name((enum sim_verdict)i), (unsigned long long)need->count[i],
-				 sim_verdict_name(verdict));
+				 sim_verdict_name((enum sim_verdict)i),
+				 (unsigned long long)need->count[i], sim_verdict_name(verdict));
 	assert_int_equal(need->ticks[verdict], sim_account(b->sim, site, op)->ticks);
 }

@@ -102,6 +102,7 @@ static void test_overtaken_below(void **state)
 	m.l2_outer = true;
 	start(&b, &m);
 	bare_poke(&b, FRAME, 4, 1);
+	outer(&b, QUIRE_SITE_UNMAP_PAGE, FRAME, SIM_CLEAN); /* too early */
 	data(&b, OTHER, FRAME, SIM_CLEAN);
 	fill_set(&b, FRAME); /* the line leaves L2 as well */
 	outer(&b, SITE, FRAME, SIM_CLEAN);
@@ -171,6 +172,8 @@ static void test_guard_below(void **state)
 	device_write(&b, FRAME, 7);
 	outer(&b, SITE, FRAME, SIM_INVALIDATE);
 	needless_is(&b, SITE, SIM_OP_OUTER, SIM_VERDICT_GUARD);
+	outer(&b, QUIRE_SITE_UNMAP_PAGE, FRAME, SIM_INVALIDATE);
+	needless_is(&b, QUIRE_SITE_UNMAP_PAGE, SIM_OP_OUTER, SIM_VERDICT_NOTHING_THERE);
 	bare_end(&b);
 }
 
@@ -196,20 +199,27 @@ static void test_guard_for_other_cpus(void **state)
 	}
 }
 
+/* The data caches have two colours; users have the frame at the one that the kernel has not. */
+static void start_colours(struct bare *b)
+{
+	struct sim_machine m = one_cpu();
+
+	m.l1d.bytes = 16 << 10; /* two pages a way */
+	m.l1d.index = SIM_VIPT;
+	start(b, &m);
+	bare_arm_map(b, 0, 0x5000, (uint32_t)FRAME | BARE_ARM_PAGE);
+	bare_arm_activate(b, 0, 1);
+}
+
 /* At another index only what is mapped there can be filled. */
 static void test_guard_by_mapping(void **state)
 {
-	struct sim_machine m = one_cpu();
 	uint64_t word;
 	struct bare b;
 
 	(void)state;
-	m.l1d.bytes = 16 << 10; /* two pages a way: two colours */
-	m.l1d.index = SIM_VIPT;
 	for (int mapped = 0; mapped < 2; mapped++) {
-		start(&b, &m);
-		bare_arm_map(&b, 0, 0x5000, (uint32_t)FRAME | BARE_ARM_PAGE);
-		bare_arm_activate(&b, 0, 1);
+		start_colours(&b);
 		if (mapped)
 			assert_int_equal(sim_load(b.sim, 0x5800, 4, &word), 0);
 		bare_poke(&b, FRAME, 4, 1);
@@ -219,6 +229,15 @@ static void test_guard_by_mapping(void **state)
 			    mapped ? SIM_VERDICT_GUARD : SIM_VERDICT_NOTHING_THERE);
 		bare_end(&b);
 	}
+
+	start_colours(&b); /* it is there, though nothing is mapped any more */
+	assert_int_equal(sim_load(b.sim, 0x5000, 4, &word), 0);
+	armv7_tlbiallis(b.hw);
+	bare_poke(&b, FRAME, 4, 1);
+	needless_data(&b, SITE, 0x5000, FRAME, SIM_INVALIDATE, SIM_UNIFICATION);
+	fill_set(&b, FRAME + 4096);
+	needless_is(&b, SITE, FLUSH, SIM_VERDICT_GUARD);
+	bare_end(&b);
 }
 
 /* More caches are in step than are remembered: nothing is claimed until the next change. */
@@ -237,11 +256,11 @@ static void test_crowded(void **state)
 		bare_peek(&b, FRAME, 4);
 		sim_fetch(b.sim, b.base + FRAME, &insn);
 	}
-	fill_set(&b, FRAME);
 	sim_site_begin(b.sim, SITE);
-	sim_maintain_data(b.sim, b.base + FRAME, FRAME, SIM_INVALIDATE, SIM_UNIFICATION, false, FLUSH);
+	sim_maintain_insn(b.sim, b.base + FRAME, FRAME, false);
 	sim_site_end(b.sim, SITE);
-	needless_is(&b, SITE, FLUSH, SIM_VERDICT_NOTHING_THERE);
+	sim_fetch(b.sim, b.base + FRAME, &insn);
+	needless_is(&b, SITE, SIM_OP_INSN_LINE, SIM_VERDICT_NOT_READ);
 	bare_end(&b);
 }
 
@@ -263,7 +282,8 @@ static void test_guard_until_clean(void **state)
 	sim_maintain_insn(b.sim, b.base + FRAME + 32, FRAME + 32, false);
 	sim_site_end(b.sim, SITE);
 	assert_int_equal(sim_need(b.sim, SITE, SIM_OP_INSN_LINE)->count[SIM_VERDICT_GUARD], 1);
-	assert_int_equal(sim_need(b.sim, SITE, SIM_OP_INSN_LINE)->count[SIM_VERDICT_NOTHING_THERE], 1);
+	assert_int_equal(sim_need(b.sim, SITE, SIM_OP_INSN_LINE)->count[SIM_VERDICT_NOTHING_THERE],
+			 1);
 	bare_end(&b);
 }
 
@@ -292,6 +312,10 @@ static void test_guard_of_whole_insn(void **state)
 	sim_fetch(b.sim, b.base + FRAME, &insn);
 	needless_is(&b, OTHER, SIM_OP_INSN_ALL, SIM_VERDICT_GUARD);
 	needless_is(&b, SITE, SIM_OP_INSN_ALL, SIM_VERDICT_NOTHING_THERE);
+	insn_all(&b, QUIRE_SITE_UNMAP_PAGE); /* both were fetched since they changed */
+	sim_fetch(b.sim, b.base + FRAME, &insn);
+	sim_fetch(b.sim, b.base + FRAME + 64, &insn);
+	needless_is(&b, QUIRE_SITE_UNMAP_PAGE, SIM_OP_INSN_ALL, SIM_VERDICT_NOT_READ);
 	bare_end(&b);
 
 	start(&b, &m); /* changed after it: that fetch it did not guard */
@@ -301,8 +325,17 @@ static void test_guard_of_whole_insn(void **state)
 	sim_fetch(b.sim, b.base + FRAME, &insn);
 	needless_is(&b, SITE, SIM_OP_INSN_ALL, SIM_VERDICT_NOTHING_THERE);
 	bare_end(&b);
+}
 
-	start(&b, &m); /* lines went that nobody read wrongly; it guards all the same */
+/* Lines went that nobody read wrongly; it guards all the same, in whatever order that is found out. */
+static void test_guard_by_dropping(void **state)
+{
+	struct sim_machine m = one_cpu();
+	uint64_t insn;
+	struct bare b;
+
+	(void)state;
+	start(&b, &m);
 	sim_fetch(b.sim, b.base + FRAME + 64, &insn);
 	bare_poke(&b, FRAME, 4, 1);
 	data(&b, OTHER, FRAME, SIM_CLEAN);
@@ -310,6 +343,33 @@ static void test_guard_of_whole_insn(void **state)
 	sim_fetch(b.sim, b.base + FRAME + 64, &insn);
 	needless_is(&b, SITE, SIM_OP_INSN_ALL, SIM_VERDICT_NOT_READ);
 	sim_fetch(b.sim, b.base + FRAME, &insn);
+	needless_is(&b, SITE, SIM_OP_INSN_ALL, SIM_VERDICT_GUARD);
+	bare_end(&b);
+
+	start(&b, &m); /* and after it no line of what changed need go */
+	sim_fetch(b.sim, b.base + FRAME + 64, &insn);
+	bare_poke(&b, FRAME, 4, 1);
+	bare_poke(&b, FRAME + 32, 4, 1);
+	data(&b, OTHER, FRAME, SIM_CLEAN);
+	data(&b, OTHER, FRAME + 32, SIM_CLEAN);
+	insn_all(&b, SITE);
+	sim_fetch(b.sim, b.base + FRAME, &insn);
+	needless_is(&b, SITE, SIM_OP_INSN_ALL, SIM_VERDICT_UNDECIDED);
+	sim_fetch(b.sim, b.base + FRAME + 64, &insn);
+	needless_is(&b, SITE, SIM_OP_INSN_ALL, SIM_VERDICT_GUARD);
+	sim_site_begin(b.sim, OTHER);
+	sim_maintain_insn(b.sim, b.base + FRAME + 32, FRAME + 32, false);
+	sim_site_end(b.sim, OTHER);
+	assert_int_equal(sim_need(b.sim, OTHER, SIM_OP_INSN_LINE)->count[SIM_VERDICT_GUARD], 0);
+	bare_end(&b);
+
+	start(&b, &m); /* what it guards counts also when the run ends before the rest is decided */
+	sim_fetch(b.sim, b.base + FRAME + 64, &insn);
+	bare_poke(&b, FRAME, 4, 1);
+	data(&b, OTHER, FRAME, SIM_CLEAN);
+	insn_all(&b, SITE);
+	sim_fetch(b.sim, b.base + FRAME, &insn);
+	sim_needless_finish(b.sim);
 	needless_is(&b, SITE, SIM_OP_INSN_ALL, SIM_VERDICT_GUARD);
 	bare_end(&b);
 }
@@ -322,13 +382,13 @@ static void pages_are(struct bare *b, enum quire_site site, enum sim_verdict ver
 	assert_int_equal(sim_need(b->sim, site, FLUSH)->pages[verdict], pages);
 }
 
-/* Lines of two pages, the first of `lines` lines each. */
+/* Lines of two pages: the first ones of the first, those after them of the second. */
 static void clean_pages(struct bare *b, enum quire_site site, unsigned lines)
 {
 	sim_site_begin(b->sim, site);
 	for (unsigned page = 0; page < 2; page++)
 		for (unsigned line = 0; line < lines; line++) {
-			quire_pa_t pa = FRAME + page * 4096 + line * 32;
+			quire_pa_t pa = FRAME + page * 4096 + (page * lines + line) * 32;
 
 			sim_maintain_data(b->sim, b->base + pa, pa, SIM_CLEAN, SIM_COHERENCY, true,
 					  FLUSH);
@@ -374,6 +434,8 @@ static void test_page_again(void **state)
 	}
 	sim_site_end(b.sim, SITE);
 	pages_are(&b, SITE, SIM_VERDICT_NOTHING_THERE, 4); /* 0; 0 1; 1 0; 0 */
+	data(&b, SITE, FRAME + 64, SIM_CLEAN);             /* after that it is another one */
+	pages_are(&b, SITE, SIM_VERDICT_NOTHING_THERE, 5);
 	bare_end(&b);
 }
 
@@ -389,6 +451,7 @@ int main(void)
 		cmocka_unit_test(test_crowded),
 		cmocka_unit_test(test_guard_until_clean),
 		cmocka_unit_test(test_guard_of_whole_insn),
+		cmocka_unit_test(test_guard_by_dropping),
 		cmocka_unit_test(test_pages),
 		cmocka_unit_test(test_page_again),
 	};

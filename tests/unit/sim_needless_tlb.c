@@ -236,6 +236,62 @@ static void test_marks(void **state)
 	}
 }
 
+static int miss(struct bare *b, uintptr_t va, enum quire_access access)
+{
+	(void)access;
+	parisc_idtlbt(b->hw, 7, va, BARE_FRAME(b->faults), PARISC_READ | PARISC_USER);
+	return 0;
+}
+
+/* Software fills, and the witness cannot ask it: what comes instead of the old entry tells. */
+static void test_software_fill(void **state)
+{
+	struct sim_machine m = bare_machine(SIM_PARISC);
+	struct bare b;
+
+	(void)state;
+	for (unsigned frame = 0; frame < 2; frame++) {
+		bare_start(&b, &m);
+		needless_start(&b);
+		b.on_miss = miss;
+		parisc_set_user_space(b.hw, 7);
+		bare_load(&b, VA, NULL);
+		b.faults = frame;
+		sim_site_begin(b.sim, SITE);
+		parisc_pdtlb(b.hw, 7, VA);
+		sim_site_end(b.sim, SITE);
+		bare_load(&b, VA, NULL);
+		needless_is(&b, SITE, ENTRY, frame ? SIM_VERDICT_NEEDED : SIM_VERDICT_NOT_READ);
+		bare_end(&b);
+	}
+}
+
+/* Which ghost an operation by position would drop nobody knows: it and those before stay on the safe side. */
+static void test_by_position(void **state)
+{
+	struct sim_machine m = bare_machine(SIM_PARISC);
+	struct bare b;
+
+	(void)state;
+	bare_start(&b, &m);
+	needless_start(&b);
+	b.on_miss = miss;
+	parisc_set_user_space(b.hw, 7);
+	bare_load(&b, VA, NULL);
+	bare_load(&b, VA + 0x1000, NULL);
+	sim_site_begin(b.sim, SITE);
+	parisc_pdtlb(b.hw, 7, VA);
+	sim_site_end(b.sim, SITE);
+	sim_site_begin(b.sim, OTHER);
+	for (unsigned index = 0; index < 8; index++)
+		parisc_pdtlbe(b.hw, index);
+	sim_site_end(b.sim, OTHER);
+	needless_is(&b, SITE, ENTRY, SIM_VERDICT_NEEDED);
+	assert_int_equal(sim_need(b.sim, OTHER, ENTRY)->count[SIM_VERDICT_NOTHING_THERE], 7);
+	assert_int_equal(sim_need(b.sim, OTHER, ENTRY)->count[SIM_VERDICT_UNDECIDED], 1);
+	bare_end(&b);
+}
+
 /* --- All that is needless at once ------------------------------------------------------------- */
 
 enum { STEPS = 60, PAGES = 5, SEEDS = 4000 };
@@ -310,10 +366,10 @@ static int do_step(struct bare *b, const struct step *step, unsigned *site, cons
 	}
 	if (*site == QUIRE_SITE_COUNT)
 		return 0;
-	sim_site_begin(b->sim, (enum quire_site)*site);
+	sim_site_begin(b->sim, (enum quire_site) * site);
 	if (!left_out[*site])
 		do_purge(b, step);
-	sim_site_end(b->sim, (enum quire_site)*site);
+	sim_site_end(b->sim, (enum quire_site) * site);
 	(*site)++;
 	return 0;
 }
@@ -347,7 +403,8 @@ static unsigned run_steps(struct bare *b, const struct step *steps, const bool *
 static bool is_needless(const struct bare *b, unsigned site)
 {
 	for (unsigned op = ENTRY; op <= SIM_OP_TLB_ALL; op++) {
-		const struct sim_need *need = sim_need(b->sim, (enum quire_site)site, (enum sim_op)op);
+		const struct sim_need *need =
+			sim_need(b->sim, (enum quire_site)site, (enum sim_op)op);
 
 		for (unsigned i = 0; i < SIM_VERDICT_COUNT; i++)
 			if (need->count[i] && sim_verdict_is_needless((enum sim_verdict)i))
@@ -374,7 +431,8 @@ static unsigned try_seed(uint32_t seed)
 	bare_end(&b);
 	for (unsigned i = 0; i < STEPS; i++)
 		if (without[i].error != with[i].error || (without[i].wrong && !with[i].wrong))
-			fail_msg("seed %u: step %u goes wrong without what was called needless", seed, i);
+			fail_msg("seed %u: step %u goes wrong without what was called needless",
+				 seed, i);
 	return count;
 }
 
@@ -399,6 +457,8 @@ int main(void)
 		cmocka_unit_test(test_all_entries),
 		cmocka_unit_test(test_in_operation),
 		cmocka_unit_test(test_marks),
+		cmocka_unit_test(test_software_fill),
+		cmocka_unit_test(test_by_position),
 		cmocka_unit_test(test_all_needless_at_once),
 	};
 

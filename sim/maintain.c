@@ -226,14 +226,14 @@ static enum sim_found issue(struct sim *sim, struct sim_maintenance *op, enum si
 	const struct sim_costs *cost = &sim->machine.cost;
 	struct work work = work_begin(sim);
 	bool waits = sim->pending != NULL;
-	void *ghosts = NULL;
+	struct sim_needless_begun begun = {.spared = SIM_VERDICT_COUNT};
 	enum sim_found found;
 	bool idle;
 
 	sim_drain(sim);
 	op->cpu = (uint8_t)sim->current;
 	if (sim->needless && !waits)
-		ghosts = sim_needless_begin(sim, op, book);
+		begun = sim_needless_begin(sim, op, book);
 	found = carry_out(sim, &work, op, waits ? 0 : op->action);
 	if (op->target == SIM_TARGET_DATA && found == SIM_FOUND_CLEAN)
 		ticks += cost->data_op_clean;
@@ -246,7 +246,7 @@ static enum sim_found issue(struct sim *sim, struct sim_maintenance *op, enum si
 	idle = was_idle(found, (enum sim_action)op->action);
 	book_work(sim, book, &work, ticks, idle);
 	if (sim->needless)
-		sim_needless_end(sim, ghosts, op, book, work_ticks(sim, &work) + ticks, idle,
+		sim_needless_end(sim, &begun, op, book, work_ticks(sim, &work) + ticks, idle,
 				 found);
 	return found;
 }

@@ -113,7 +113,6 @@ static int armv7_boot(struct quire_machine *machine)
 	quire_atomic_init(&state->lock, 0);
 	quire_atomic_init(&state->outer, 0);
 	state->generation = 1;
-	state->next = 1;
 	state->kernel_ttbr0 = armv7_ttbr0(machine->port.hw);
 	state->pl310 = armv7_pl310_base(machine->port.hw);
 	find_traits(machine);

@@ -33,7 +33,6 @@ struct armv7_state {
 	struct quire_atomic lock; /* of everything below but cpu[].cycles */
 	uint64_t generation;
 	uint32_t used[ARMV7_ASIDS / 32]; /* ASIDs given out in this generation */
-	uint32_t next;                   /* where the search goes on */
 	uint32_t kernel_ttbr0;           /* at boot: maps no user address */
 	uint32_t ttbr0_flags;
 	uint32_t levels;           /* D or unified cache levels up to the point of coherency */

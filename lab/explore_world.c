@@ -14,6 +14,8 @@
 
 #define RELAXES_MAX     10000u
 #define FAULTS_IN_A_ROW 8u /* more than any access of a move needs */
+#define NUMBERS_FIRST   4u /* the first two spaces get numbers below this on every machine */
+#define GARBAGE         0xa5
 
 static struct explore_job *job_of(void *context)
 {
@@ -349,6 +351,30 @@ static void mutate(struct quire_traits *traits, enum explore_mutant mutant)
 	}
 }
 
+/* A kernel is not the first to run: memory holds anything. */
+static void fill_memory(struct explore_world *world)
+{
+	uint8_t *memory, *reference;
+
+	sim_memories(world->sim, &memory, &reference);
+	memset(memory + world->memory.base, GARBAGE, world->memory.bytes);
+	memset(reference + world->memory.base, GARBAGE, world->memory.bytes);
+}
+
+/*
+ * And so does the TLB of the CPU that is about to come up. Worst are entries for the addresses and
+ * the address-space numbers that will be used.
+ */
+static void fill_tlb(struct explore_world *world)
+{
+	quire_pa_t last = world->setting->machine.memory_bytes - QUIRE_PAGE_BYTES;
+
+	for (uint64_t number = 0; number < NUMBERS_FIRST; number++)
+		for (unsigned place = 0; place < EXPLORE_PLACES; place++)
+			sim_leave_translation(world->sim, sim_cpu(world->sim), number,
+					      explore_address(place, 0), last);
+}
+
 static const char *boot_quire(struct explore_job *job)
 {
 	struct explore_world *world = job->world;
@@ -362,6 +388,7 @@ static const char *boot_quire(struct explore_job *job)
 	mutate(&world->quire->machine.traits, job->setting->mutant);
 	for (unsigned cpu = 1; cpu < job->setting->machine.cpus; cpu++) {
 		sim_switch(world->sim, cpu);
+		fill_tlb(world);
 		if (quire_cpu_online(world->quire))
 			return "a further CPU does not come up";
 	}
@@ -424,6 +451,8 @@ const char *explore_world_boot(struct explore_job *job)
 	world->memory.base = job->setting->machine.kernel_text_bytes;
 	world->memory.bytes = job->setting->machine.memory_bytes - world->memory.base;
 	sim_set_traps(world->sim, &traps);
+	fill_memory(world);
+	fill_tlb(world);
 	if (setjmp(job->stop))
 		return "a broken invariant stops Quire as it boots";
 	why = boot_quire(job);

@@ -178,6 +178,8 @@ void explore_setting_ready(struct explore_setting *setting);
 const char *explore_world_boot(struct explore_job *job);
 /* The fixed user address of a page of a place. */
 uintptr_t explore_address(enum explore_place place, unsigned page);
+/* A page of the window through which Quire makes temporary mappings. */
+uintptr_t explore_alias_address(const struct explore_world *world, unsigned page);
 /* The buffer that stands for user memory in read and write. */
 #define EXPLORE_BUFFER ((uintptr_t)0x10000)
 
@@ -224,6 +226,8 @@ struct explore_move {
 enum {
 	EXPLORE_FILL_LINEAR =
 		0x10,         /* in `a` of a fill: by the kernel's linear mapping, of frame `b` */
+	EXPLORE_FILL_ALIAS =
+		0x20,         /* the same: by what the TLB holds of page `b` of the alias window */
 	EXPLORE_WHICH = 0x0f, /* the part of `a` that is an enum sim_which */
 	EXPLORE_PAIRS_MAX = 8192,  /* that one state may have */
 	EXPLORE_POINTS_MAX = 1000, /* of one call */

@@ -308,6 +308,11 @@ uintptr_t explore_address(enum explore_place place, unsigned page)
 	return base + (place == EXPLORE_ALIAS ? QUIRE_PAGE_BYTES : 0) + page * QUIRE_PAGE_BYTES;
 }
 
+uintptr_t explore_alias_address(const struct explore_world *world, unsigned page)
+{
+	return sim_alias_window(world->sim) + page * QUIRE_PAGE_BYTES;
+}
+
 static const struct quire_arch *arch_of(enum sim_isa isa)
 {
 	if (isa == SIM_ARMV7)

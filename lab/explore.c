@@ -20,6 +20,9 @@ enum {
 	RANDOM_DEPTH_DEFAULT = 24,
 	DROP_ALL_DEPTH_DEFAULT = 5, /* with one page: what a site is for shows in small worlds */
 	RANDOM_SECONDS_DEFAULT = 10,
+	WALKS = 200000,   /* of --drop all, for a site and a machine */
+	WALKS_FIRST = 500,
+	PAIRS_DEPTH = 2,
 	PROBE_DEPTH = 3,        /* the estimate is made from; one less with two calls at once */
 	LONG_SECONDS = 15 * 60, /* what is worth a warning */
 	INTERRUPTED = 130,
@@ -31,7 +34,6 @@ struct checks {
 	volatile const int *stop;
 	json_t *json; /* NULL: not asked for */
 	unsigned refuted, failed;
-	unsigned machines; /* of --drop all: those on which Quire runs */
 	bool text;
 };
 
@@ -140,10 +142,10 @@ static void run(struct explore_check *check, const struct checks *checks)
 	const struct command_line *line = checks->line;
 	struct explore_bounds bounds = checks->bounds;
 
-	check->random = line->random;
+	check->random = line->random || bounds.walks;
 	check->interleave = bounds.interleave;
 	check->depth = bounds.depth;
-	if (line->random)
+	if (check->random)
 		explore_random(&check->setting, &bounds, line->seed, &check->result);
 	else
 		explore_search(&check->setting, &bounds, &check->result);
@@ -305,24 +307,94 @@ bool explore_mutant_find(const char *name, enum explore_mutant *mutant, char *me
 	return false;
 }
 
+/*
+ * How it is tried to catch a site left out, one way after the other. Long runs are walked at
+ * random, by one CPU: breadth first there are too many.
+ */
+static const struct stage {
+	const char *how;
+	enum { AS_ASKED_FOR, WALKED, TWO_AT_ONCE } search;
+	const char *question, *answer; /* a policy of its own; NULL: that which was asked for */
+} stages[] = {
+	{"breadth first", AS_ASKED_FOR, NULL, NULL},
+	{"random walks", WALKED, NULL, NULL},
+	{"random walks, coherence=exact", WALKED, "coherence", "exact"},
+	{"random walks, coherence=eager", WALKED, "coherence", "eager"},
+	{"random walks, flush_range=line", WALKED, "flush_range", "line"},
+	{"two at once", TWO_AT_ONCE, NULL, NULL},
+};
+
+/* The policy of the stage, unless the command line answers that question. */
+static bool set_stage_policy(struct explore_check *check, const struct stage *stage,
+			     const struct lab_options *options)
+{
+	char message[300];
+
+	for (size_t i = 0; stage->question && i < options->policy_count; i++)
+		if (strcmp(options->policies[i].key, stage->question) == 0)
+			return false;
+	if (stage->question)
+		lab_policy_set(&check->setting.policy, stage->question, stage->answer, message,
+			       sizeof(message));
+	lab_policy_print(&check->setting.policy, check->policy, sizeof(check->policy));
+	return true;
+}
+
+/*
+ * A few walks show first whether Quire comes to the site at all: on many machines and under many
+ * policies it does not.
+ */
+static void walk_to_site(struct explore_check *check, struct checks *checks)
+{
+	atomic_bool asked = false;
+
+	checks->bounds.depth = RANDOM_DEPTH_DEFAULT;
+	checks->bounds.jobs = 1; /* the same walks on every host */
+	checks->bounds.walks = WALKS_FIRST;
+	check->setting.asked = &asked;
+	run(check, checks);
+	check->setting.asked = NULL;
+	checks->bounds.walks = WALKS;
+	if (asked && check->result.end == EXPLORE_SAFE)
+		run(check, checks);
+}
+
+static void run_stage(struct explore_check *check, const struct checks *checks,
+		      const struct stage *stage)
+{
+	struct checks staged = *checks;
+
+	if (stage->search == TWO_AT_ONCE) {
+		staged.bounds.depth = PAIRS_DEPTH;
+		staged.bounds.interleave = true;
+	}
+	if (stage->search == WALKED)
+		walk_to_site(check, &staged);
+	else
+		run(check, &staged);
+}
+
 /* One row of the table. True: the machine needs the site. */
-static bool drop_one(struct checks *checks, const char *name, enum quire_site site)
+static bool drop_one(struct checks *checks, const struct stage *stage, const char *name,
+		     enum quire_site site)
 {
 	struct explore_check check = {.result.end = EXPLORE_FAILED};
+	struct command_line line = *checks->line;
 	const char *unfit;
 	bool caught = false;
 
-	if (!set_up(&check, checks->line, name, &unfit)) {
+	if (stage->search == WALKED)
+		line.cpus = 1;
+	if (!set_up(&check, &line, name, &unfit)) {
 		checks->failed++;
-	} else if (!unfit) {
-		checks->machines += site == 0;
+	} else if (!unfit && set_stage_policy(&check, stage, &line.run)) {
 		check.setting.dropped = site;
-		run(&check, checks);
+		run_stage(&check, checks, stage);
 		progress_clear();
 		caught = check.result.end == EXPLORE_REFUTED;
 		if (caught && checks->text)
-			printf("%-28s %-18s %-20s %u steps\n", quire_site_name(site), check.machine,
-			       check.kind, check.result.length);
+			printf("%-28s %-18s %-20s %2u steps, %s\n", quire_site_name(site),
+			       check.machine, check.kind, check.result.length, stage->how);
 		if (check.result.end == EXPLORE_FAILED)
 			printf("%-28s %-18s no result: %s\n", quire_site_name(site), check.machine,
 			       check.result.why);
@@ -334,25 +406,35 @@ static bool drop_one(struct checks *checks, const char *name, enum quire_site si
 	return caught;
 }
 
+/* On all machines, one stage after the other until some machine needs the site. */
+static bool drop_site(struct checks *checks, char *const *names, size_t count, enum quire_site site)
+{
+	size_t stage_count = checks->line->random ? 1 : sizeof(stages) / sizeof(stages[0]);
+	bool caught = false;
+
+	for (size_t stage = 0; stage < stage_count && !caught; stage++)
+		for (size_t i = 0; i < count && !*checks->stop; i++)
+			caught |= drop_one(checks, &stages[stage], names[i], site);
+	return caught;
+}
+
 static void drop_all(struct checks *checks, char *const *names, size_t count)
 {
 	unsigned caught_sites = 0, sites = 0;
 
-	for (unsigned site = 0; site < QUIRE_SITE_COUNT && !*checks->stop; site++) {
-		bool caught = false;
+	for (unsigned n = 0; n < QUIRE_SITE_COUNT && !*checks->stop; n++) {
+		enum quire_site site = (enum quire_site)n;
+		bool cost = quire_site_keeps(site) == QUIRE_SITE_KEEPS_COST;
+		bool caught = !cost && drop_site(checks, names, count, site);
 
-		for (size_t i = 0; i < count && !*checks->stop; i++)
-			caught |= drop_one(checks, names[i], (enum quire_site)site);
-		sites++;
+		sites += !cost;
 		caught_sites += caught;
 		if (!caught && checks->text)
-			printf("%-28s not caught to depth %u\n",
-			       quire_site_name((enum quire_site)site), checks->bounds.depth);
+			printf("%-28s %s\n", quire_site_name(site),
+			       cost ? "costs time only" : "not caught");
 	}
 	if (checks->text)
-		printf("%u of %u sites caught when left out, on %u machine%s, to depth %u\n",
-		       caught_sites, sites, checks->machines, checks->machines == 1 ? "" : "s",
-		       checks->bounds.depth);
+		printf("%u of %u sites caught when left out\n", caught_sites, sites);
 	checks->refuted += caught_sites < sites;
 }
 

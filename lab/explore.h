@@ -22,6 +22,7 @@
 #define LAB_EXPLORE_H
 
 #include <setjmp.h>
+#include <stdatomic.h>
 
 #include "lab/lab.h"
 #include "mm/mm.h"
@@ -122,6 +123,7 @@ struct explore_setting {
 	struct quire_policy policy;
 	unsigned pages;
 	enum quire_site dropped; /* QUIRE_SITE_COUNT: none */
+	atomic_bool *asked;      /* NULL, or set as soon as Quire is at that site */
 	enum explore_mutant mutant;
 	bool data_moves; /* does it matter what D caches hold? */
 	/* does it matter on which CPU a system call without memory of a process runs? */
@@ -282,6 +284,7 @@ uint64_t explore_digest(const struct explore_world *world);
 
 struct explore_bounds {
 	unsigned depth, seconds, jobs;
+	unsigned walks;  /* random ones, with one job the same each time; 0: as time allows */
 	bool interleave; /* two calls at once, too */
 	volatile const int *stop;
 	bool progress; /* show a line that is written over itself */

@@ -150,8 +150,11 @@ static bool port_maintenance_begin(void *context, enum quire_site site)
 {
 	struct explore_world *world = job_of(context)->world;
 
-	if (site == world->setting->dropped)
+	if (site == world->setting->dropped) {
+		if (world->setting->asked)
+			atomic_store(world->setting->asked, true);
 		return false;
+	}
 	explore_point(context);
 	sim_site_begin(world->sim, site);
 	return true;

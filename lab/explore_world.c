@@ -245,6 +245,30 @@ static struct explore_world *world_of(struct quire_file *file)
 	return quire_container(file, struct explore_world, file);
 }
 
+static void evict_dirty(struct sim *sim, unsigned cpu, enum sim_which which, uint64_t frame)
+{
+	unsigned sets, ways;
+	struct sim_line line;
+
+	sim_cache_shape(sim, which, &sets, &ways);
+	for (unsigned place = 0; place < sets * ways; place++)
+		if (sim_line_at(sim, cpu, which, place / ways, place % ways, &line) && line.dirty &&
+		    line.pa >> QUIRE_PAGE_SHIFT == frame)
+			sim_evict(sim, cpu, which, place / ways, place % ways);
+}
+
+/*
+ * The device writes a page. Dirty lines of it that are still in caches may be evicted over what it
+ * wrote, so they are.
+ */
+static void device_writes(struct explore_world *world, struct quire_page *page, const void *bytes)
+{
+	sim_dma_to_memory(world->sim, quire_page_pa(page), bytes, QUIRE_PAGE_BYTES);
+	for (unsigned cpu = 0; cpu < world->setting->machine.cpus; cpu++)
+		evict_dirty(world->sim, cpu, SIM_WHICH_L1D, page->frame);
+	evict_dirty(world->sim, 0, SIM_WHICH_L2, page->frame);
+}
+
 static int file_read_page(struct quire_file *file, struct quire_page *page)
 {
 	struct explore_world *world = world_of(file);
@@ -259,7 +283,7 @@ static int file_read_page(struct quire_file *file, struct quire_page *page)
 		bytes[n] = block->rest;
 	bytes[0] = block->first;
 	quire_coherence_dma_prepare(file->quire, page, QUIRE_FROM_DEVICE);
-	sim_dma_to_memory(world->sim, quire_page_pa(page), bytes, sizeof(bytes));
+	device_writes(world, page, bytes);
 	quire_coherence_dma_finish(file->quire, page, QUIRE_FROM_DEVICE);
 	return 0;
 }

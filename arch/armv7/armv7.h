@@ -11,7 +11,10 @@
  * WHAT THE EMBEDDING KERNEL'S START-UP CODE SETS, once and for all: the MMU is on; TTBCR.N is 1,
  * the kernel lives in the upper 2 GB through TTBR1, and TTBR0 points to a table that maps no user
  * address; domain 0 is a client (DACR); PRRR and NMRR say that region 7 is normal write-back
- * write-allocate and region 1 normal uncached; the cycle counter runs (PMCR.E, PMCNTENSET.C).
+ * write-allocate and region 1 normal uncached; the cycle counter runs (PMCR.E, PMCNTENSET.C). The L1
+ * D cache of a CPU that comes out of reset was invalidated before it was turned on: it may hold
+ * anything then, dirty lines too (DDI 0406C, "Behavior of the caches at reset"; so on a Cortex-A9),
+ * and emptying it here writes dirty lines back.
  */
 #ifndef QUIRE_ARCH_ARMV7_H
 #define QUIRE_ARCH_ARMV7_H

@@ -80,10 +80,14 @@ static void test_dropped_sites(void **state)
 		enum quire_site site;
 		unsigned steps;
 	} cases[] = {
-		{"cortex-a8", QUIRE_SITE_TABLE_ENTRY, 2}, {"pandaboard", QUIRE_SITE_USER_MAP_D, 3},
-		{"pandaboard", QUIRE_SITE_TLB_BATCH, 4},  {"hp-a500", QUIRE_SITE_KERNEL_WROTE, 4},
-		{"hp-a500", QUIRE_SITE_KERNEL_READ, 3},   {"cortex-a8", QUIRE_SITE_TABLE_NEW, 4},
+		{"cortex-a8", QUIRE_SITE_TABLE_ENTRY, 2},
+		{"pandaboard", QUIRE_SITE_USER_MAP_D, 3},
+		{"pandaboard", QUIRE_SITE_TLB_BATCH, 4},
+		{"hp-a500", QUIRE_SITE_KERNEL_WROTE, 4},
+		{"hp-a500", QUIRE_SITE_KERNEL_READ, 3},
+		{"cortex-a8", QUIRE_SITE_TABLE_NEW, 4},
 		{"pandaboard", QUIRE_SITE_BOOT, 1},
+		{"cortex-a8", QUIRE_SITE_DMA_FROM_DEVICE, 4},
 	};
 
 	(void)state;

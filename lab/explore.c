@@ -393,7 +393,7 @@ static bool drop_one(struct checks *checks, const struct stage *stage, const cha
 		progress_clear();
 		caught = check.result.end == EXPLORE_REFUTED;
 		if (caught && checks->text)
-			printf("%-28s %-18s %-20s %2u steps, %s\n", quire_site_name(site),
+			printf("%-28s %-18s %-24s %2u steps, %s\n", quire_site_name(site),
 			       check.machine, check.kind, check.result.length, stage->how);
 		if (check.result.end == EXPLORE_FAILED)
 			printf("%-28s %-18s no result: %s\n", quire_site_name(site), check.machine,

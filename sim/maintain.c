@@ -332,14 +332,14 @@ enum sim_found sim_maintain_insn_all(struct sim *sim, bool all_cpus)
 }
 
 /* An operation that waits is issued again: that adds nothing but its price. */
-static enum sim_found outer_again(struct sim *sim)
+static enum sim_found outer_again(struct sim *sim, quire_pa_t pa)
 {
 	uint64_t ticks = sim->machine.cost.outer_op;
 
 	sim_drain(sim);
 	sim_book(sim, SIM_OP_OUTER, ticks, true);
 	if (sim->needless)
-		sim_needless_count(sim, SIM_OP_OUTER, ticks, SIM_VERDICT_TWICE);
+		sim_needless_count(sim, SIM_OP_OUTER, pa, ticks, SIM_VERDICT_TWICE);
 	return SIM_FOUND_NONE;
 }
 
@@ -352,7 +352,7 @@ enum sim_found sim_maintain_outer(struct sim *sim, quire_pa_t pa, enum sim_actio
 	};
 
 	if (sim->pending && sim_pending_repeats_outer(sim, pa, action))
-		return outer_again(sim);
+		return outer_again(sim, pa);
 	return issue(sim, &op, SIM_OP_OUTER, sim->machine.cost.outer_op);
 }
 

@@ -11,8 +11,8 @@
  *   overtaken  It cleans a line that is not dirty. But somebody stored to the line since it was last
  *              cleaned, and the line was written back by itself meanwhile.
  *
- * For the first, each line remembers which caches are *in step* with it: those that, as far as its
- * program can know, hold nothing of it that is older than its last change. A change leaves in step
+ * For the first, each line remembers which caches are *in step* with it: those that, as far as
+ * software can know, hold nothing of it that is older than its last change. A change leaves in step
  * only the cache that it went through; an access through a cache, or a drop there, brings it in
  * step again. That a clean arrives below is a change, too: fills before it got what was there
  * before. For the second, it remembers which cache was stored to.
@@ -46,13 +46,12 @@
 #define PLACE_BITS         29u
 
 struct line {
-	uint32_t in_step[IN_STEP]; /* places */
-	uint32_t changed;          /* 0: never; else 1 + whole I caches dropped before */
-	uint32_t stored
-	    : PLACE_BITS;           /* a place of L1 D, stored to and not cleaned since; 0: none */
-	uint32_t below_stored : 1;  /* L2 was, or will be when L1 is cleaned */
-	uint32_t below_in_step : 1; /* L2 is */
-	uint32_t crowded : 1;       /* more are in step than there is room for */
+	uint32_t in_step[IN_STEP];    /* places */
+	uint32_t changed;             /* 0: never; else 1 + whole I caches dropped before */
+	uint32_t stored : PLACE_BITS; /* which L1 D was stored to since it was cleaned; 0: none */
+	uint32_t below_stored : 1;    /* L2 was, or will be when L1 is cleaned */
+	uint32_t below_in_step : 1;   /* L2 is */
+	uint32_t crowded : 1;         /* more are in step than there is room for */
 };
 
 static struct line *line_of(const struct sim *sim, uint64_t number)

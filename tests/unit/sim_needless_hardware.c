@@ -110,6 +110,15 @@ static void test_overtaken_below(void **state)
 	outer(&b, OTHER, FRAME, SIM_CLEAN);
 	needless_is(&b, OTHER, SIM_OP_OUTER, SIM_VERDICT_NOTHING_THERE);
 	bare_end(&b);
+
+	m.dma_coherent = true; /* what a coherent device wrote stays there */
+	start(&b, &m);
+	bare_peek(&b, FRAME, 4);
+	device_write(&b, FRAME, 7);
+	fill_set(&b, FRAME);
+	outer(&b, SITE, FRAME, SIM_CLEAN);
+	needless_is(&b, SITE, SIM_OP_OUTER, SIM_VERDICT_OVERTAKEN);
+	bare_end(&b);
 }
 
 /* --- Guard ------------------------------------------------------------------------------------ */

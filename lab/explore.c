@@ -15,12 +15,13 @@
 
 enum {
 	DEPTH_DEFAULT = 4,
+	INTERLEAVE_DEFAULT = 3, /* two calls at once cost some thousand steps a state */
 	CPUS_DEFAULT = 2,
 	PAGES_DEFAULT = 2,
 	RANDOM_DEPTH_DEFAULT = 24,
 	DROP_ALL_DEPTH_DEFAULT = 5, /* with one page: what a site is for shows in small worlds */
 	RANDOM_SECONDS_DEFAULT = 10,
-	PROBE_DEPTH = 3,        /* the estimate is made from; one less with two calls at once */
+	PROBE_DEPTH = 3,        /* the estimate is made from */
 	LONG_SECONDS = 15 * 60, /* what is worth a warning */
 	INTERRUPTED = 130,
 };
@@ -31,9 +32,25 @@ struct checks {
 	volatile const int *stop;
 	json_t *json; /* NULL: not asked for */
 	unsigned refuted, failed;
-	unsigned machines; /* of --drop all: those on which Quire runs */
+	unsigned machines; /* of the last fault of a table: those on which Quire runs */
 	bool text;
 };
+
+/* What is put wrong on purpose: one of the two, or neither. */
+struct fault {
+	enum quire_site dropped;
+	enum explore_mutant mutant;
+};
+
+static const struct fault no_fault = {QUIRE_SITE_COUNT, EXPLORE_MUTANT_NONE};
+
+/* NULL: there is none. */
+static const char *fault_name(struct fault fault)
+{
+	const char *mutant = explore_mutant_name(fault.mutant);
+
+	return mutant ? mutant : quire_site_name(fault.dropped);
+}
 
 /* --- Setting up one --------------------------------------------------------------------------- */
 
@@ -68,6 +85,11 @@ static bool drops_all(const struct command_line *line)
 	return line->drop && strcmp(line->drop, "all") == 0;
 }
 
+static bool mutates_all(const struct command_line *line)
+{
+	return line->mutant && strcmp(line->mutant, "all") == 0;
+}
+
 static unsigned default_depth(const struct command_line *line)
 {
 	if (line->random)
@@ -75,17 +97,50 @@ static unsigned default_depth(const struct command_line *line)
 	return drops_all(line) ? DROP_ALL_DEPTH_DEFAULT : DEPTH_DEFAULT;
 }
 
-static unsigned cpus_of(const struct command_line *line, const struct sim_machine *machine)
+static unsigned cpus_of(const struct command_line *line, const struct sim_machine *machine,
+			const struct explore_trial *trial)
 {
+	unsigned cpus = trial && trial->cpus ? trial->cpus : CPUS_DEFAULT;
+
 	if (line->cpus)
 		return line->cpus;
-	return machine->cpus < CPUS_DEFAULT ? machine->cpus : CPUS_DEFAULT;
+	return machine->cpus < cpus ? machine->cpus : cpus;
+}
+
+static unsigned pages_of(const struct command_line *line, const struct explore_trial *trial)
+{
+	if (line->pages)
+		return line->pages;
+	if (trial)
+		return trial->pages;
+	return drops_all(line) ? 1 : PAGES_DEFAULT;
+}
+
+/* A mutant has a trial of its own, but for what the command line asks for. */
+static struct explore_bounds bounds_of(const struct checks *checks, enum explore_mutant mutant,
+				       unsigned cpus)
+{
+	const struct explore_trial *trial = explore_mutant_trial(mutant);
+	struct explore_bounds bounds = checks->bounds;
+
+	if (!trial || checks->line->random)
+		return bounds;
+	if (!checks->line->depth)
+		bounds.depth = trial->depth;
+	if (!checks->line->interleave)
+		bounds.interleave = trial->interleave;
+	if (cpus >= trial->cpus) {
+		bounds.start = trial->start;
+		bounds.start_length = trial->start_length;
+	}
+	return bounds;
 }
 
 /* False after a message. *unfit: why Quire does not run on the machine; NULL: it does. */
 static bool set_up(struct explore_check *check, const struct command_line *line, const char *name,
-		   const char **unfit)
+		   struct fault fault, const char **unfit)
 {
+	const struct explore_trial *trial = explore_mutant_trial(fault.mutant);
 	struct lab_machine *machine = lab_machine_load(stderr, name);
 	bool good = machine != NULL;
 
@@ -96,15 +151,13 @@ static bool set_up(struct explore_check *check, const struct command_line *line,
 	if (good) {
 		check->machine = lab_copy_text(machine->name, strlen(machine->name));
 		check->machine_file = lab_copy_text(name, strlen(name));
-		check->setting.pages = line->pages       ? line->pages
-				       : drops_all(line) ? 1
-							 : PAGES_DEFAULT;
-		check->setting.dropped = QUIRE_SITE_COUNT;
-		check->setting.mutant = EXPLORE_MUTANT_NONE;
+		check->setting.pages = pages_of(line, trial);
+		check->setting.dropped = fault.dropped;
+		check->setting.mutant = fault.mutant;
 		good = set_policy(&check->setting.policy, &line->run);
 		lab_policy_print(&check->setting.policy, check->policy, sizeof(check->policy));
 		*unfit = explore_machine(&check->setting.machine, &machine->sim,
-					 cpus_of(line, &machine->sim));
+					 cpus_of(line, &machine->sim, trial));
 		explore_setting_ready(&check->setting);
 	}
 	lab_machine_free(machine);
@@ -138,7 +191,8 @@ static bool settle(struct explore_check *check)
 static void run(struct explore_check *check, const struct checks *checks)
 {
 	const struct command_line *line = checks->line;
-	struct explore_bounds bounds = checks->bounds;
+	struct explore_bounds bounds =
+		bounds_of(checks, check->setting.mutant, check->setting.machine.cpus);
 
 	check->random = line->random;
 	check->interleave = bounds.interleave;
@@ -151,28 +205,47 @@ static void run(struct explore_check *check, const struct checks *checks)
 		settle(check);
 }
 
-/* Steps that all depths together will take, from the growth of the first ones. */
+static struct explore_result probe(const struct explore_check *check, const struct checks *checks,
+				   unsigned depth, unsigned interleave)
+{
+	struct explore_bounds bounds = checks->bounds;
+	struct explore_result result;
+
+	bounds.progress = false;
+	bounds.depth = depth;
+	bounds.interleave = interleave;
+	explore_search(&check->setting, &bounds, &result);
+	return result;
+}
+
+/* What `last` at PROBE_DEPTH comes to at `depth`, if it grows as it has grown from `before` on. */
+static double grown(uint64_t before, uint64_t last, unsigned depth)
+{
+	double steps = (double)last;
+
+	for (unsigned d = PROBE_DEPTH; before && d < depth; d++)
+		steps *= (double)last / (double)before;
+	return depth < PROBE_DEPTH ? 0 : steps;
+}
+
+/*
+ * Steps that all depths together will take, from the growth of the first ones: calls one after the
+ * other, and two at once.
+ */
 static double estimate(const struct explore_check *check, const struct checks *checks,
 		       double *seconds)
 {
-	struct explore_bounds bounds = checks->bounds;
-	unsigned probe_depth = bounds.interleave ? PROBE_DEPTH - 1 : PROBE_DEPTH;
-	struct explore_result before, probe;
-	double growth, steps;
+	const struct explore_bounds *bounds = &checks->bounds;
+	struct explore_result before = probe(check, checks, PROBE_DEPTH - 1, PROBE_DEPTH - 1);
+	struct explore_result last = probe(check, checks, PROBE_DEPTH, PROBE_DEPTH);
+	double steps;
 
-	bounds.progress = false;
-	bounds.depth = probe_depth - 1;
-	explore_search(&check->setting, &bounds, &before);
-	bounds.depth = probe_depth;
-	explore_search(&check->setting, &bounds, &probe);
 	*seconds = 0;
-	if (probe.end != EXPLORE_SAFE || before.end != EXPLORE_SAFE || probe.moves <= before.moves)
+	if (last.end != EXPLORE_SAFE || before.end != EXPLORE_SAFE)
 		return 0;
-	growth = (double)probe.moves / (double)before.moves;
-	steps = (double)probe.moves;
-	for (unsigned depth = probe_depth; depth < checks->bounds.depth; depth++)
-		steps *= growth;
-	*seconds = steps / ((double)probe.moves / probe.seconds);
+	steps = grown(before.moves - before.pairs, last.moves - last.pairs, bounds->depth) +
+		grown(before.pairs, last.pairs, bounds->interleave);
+	*seconds = steps / ((double)last.moves / last.seconds);
 	return steps;
 }
 
@@ -187,10 +260,11 @@ static void warn_if_long(const struct explore_check *check, const struct checks 
 		return;
 	fprintf(stderr,
 		"quire: check: %s: about %.1e steps to depth %u, %.0f minutes on this host. "
-		"Shorter: --depth %u, "
+		"Shorter: --depth %u, --interleave %u, "
 		"--pages 1, --cpus 1, --seconds N (what is known by then), or --random\n",
 		check->machine, steps, checks->bounds.depth, seconds / 60,
-		checks->bounds.depth - 1);
+		checks->bounds.depth - 1,
+		checks->bounds.interleave > 2 ? checks->bounds.interleave - 1 : 1);
 }
 
 static void script_path(const struct explore_check *check, const struct command_line *line,
@@ -226,12 +300,11 @@ static void tell(struct explore_check *check, struct checks *checks)
 }
 
 /* False: nothing more is to be run. */
-static bool check_machine(struct checks *checks, const char *name, enum quire_site dropped,
-			  enum explore_mutant mutant)
+static bool check_machine(struct checks *checks, const char *name, struct fault fault)
 {
 	struct explore_check check = {.result.end = EXPLORE_FAILED};
 	const char *unfit;
-	bool good = set_up(&check, checks->line, name, &unfit);
+	bool good = set_up(&check, checks->line, name, fault, &unfit);
 
 	if (good && unfit && checks->line->run.machine)
 		fprintf(stderr, "quire: check: machine %s: %s\n", check.machine, unfit);
@@ -240,9 +313,7 @@ static bool check_machine(struct checks *checks, const char *name, enum quire_si
 	if (!good || (unfit && checks->line->run.machine))
 		checks->failed++;
 	if (good && !unfit) {
-		check.setting.dropped = dropped;
-		check.setting.mutant = mutant;
-		if (dropped == QUIRE_SITE_COUNT && mutant == EXPLORE_MUTANT_NONE)
+		if (!fault_name(fault))
 			warn_if_long(&check, checks);
 		run(&check, checks);
 		tell(&check, checks);
@@ -251,7 +322,7 @@ static bool check_machine(struct checks *checks, const char *name, enum quire_si
 	return good && !*checks->stop;
 }
 
-/* --- Sites left out --------------------------------------------------------------------------- */
+/* --- Faults ----------------------------------------------------------------------------------- */
 
 /* The nearest of `names` to a name that is none of them, in a sentence. */
 static void unknown(const char *what, const char *name, const char *const *names, size_t count,
@@ -283,48 +354,39 @@ bool explore_site_find(const char *name, enum quire_site *site, char *message, s
 	return false;
 }
 
-static const char *const mutant_names[] = {
-#define X(id, text) text,
-	EXPLORE_MUTANTS(X)
-#undef X
-};
-
-const char *explore_mutant_name(enum explore_mutant mutant)
-{
-	return mutant < EXPLORE_MUTANT_NONE ? mutant_names[mutant] : NULL;
-}
-
 bool explore_mutant_find(const char *name, enum explore_mutant *mutant, char *message, size_t bytes)
 {
+	const char *names[EXPLORE_MUTANT_NONE];
+
 	for (unsigned n = 0; n < EXPLORE_MUTANT_NONE; n++) {
+		names[n] = explore_mutant_name((enum explore_mutant)n);
 		*mutant = (enum explore_mutant)n;
-		if (strcmp(mutant_names[n], name) == 0)
+		if (strcmp(names[n], name) == 0)
 			return true;
 	}
-	unknown("mutant", name, mutant_names, EXPLORE_MUTANT_NONE, message, bytes);
+	unknown("mutant", name, names, EXPLORE_MUTANT_NONE, message, bytes);
 	return false;
 }
 
-/* One row of the table. True: the machine needs the site. */
-static bool drop_one(struct checks *checks, const char *name, enum quire_site site)
+/* One row of the table. True: the machine catches the fault. */
+static bool try_fault(struct checks *checks, const char *name, struct fault fault)
 {
 	struct explore_check check = {.result.end = EXPLORE_FAILED};
 	const char *unfit;
 	bool caught = false;
 
-	if (!set_up(&check, checks->line, name, &unfit)) {
+	if (!set_up(&check, checks->line, name, fault, &unfit)) {
 		checks->failed++;
 	} else if (!unfit) {
-		checks->machines += site == 0;
-		check.setting.dropped = site;
+		checks->machines++;
 		run(&check, checks);
 		progress_clear();
 		caught = check.result.end == EXPLORE_REFUTED;
 		if (caught && checks->text)
-			printf("%-28s %-18s %-20s %u steps\n", quire_site_name(site), check.machine,
-			       check.kind, check.result.length);
+			printf("%-28s %-18s %-20s %u steps\n", fault_name(fault), check.machine,
+			       check.kind, explore_steps(check.result.run, check.result.length));
 		if (check.result.end == EXPLORE_FAILED)
-			printf("%-28s %-18s no result: %s\n", quire_site_name(site), check.machine,
+			printf("%-28s %-18s no result: %s\n", fault_name(fault), check.machine,
 			       check.result.why);
 		fflush(stdout);
 		if (checks->json)
@@ -334,26 +396,47 @@ static bool drop_one(struct checks *checks, const char *name, enum quire_site si
 	return caught;
 }
 
+/* True: some machine catches it. */
+static bool try_machines(struct checks *checks, char *const *names, size_t count,
+			 struct fault fault)
+{
+	bool caught = false;
+
+	checks->machines = 0;
+	for (size_t i = 0; i < count && !*checks->stop; i++)
+		caught |= try_fault(checks, names[i], fault);
+	if (!caught && checks->text)
+		printf("%-28s not caught to depth %u\n", fault_name(fault),
+		       bounds_of(checks, fault.mutant, 0).depth);
+	return caught;
+}
+
 static void drop_all(struct checks *checks, char *const *names, size_t count)
 {
-	unsigned caught_sites = 0, sites = 0;
+	unsigned caught = 0, site = 0;
 
-	for (unsigned site = 0; site < QUIRE_SITE_COUNT && !*checks->stop; site++) {
-		bool caught = false;
-
-		for (size_t i = 0; i < count && !*checks->stop; i++)
-			caught |= drop_one(checks, names[i], (enum quire_site)site);
-		sites++;
-		caught_sites += caught;
-		if (!caught && checks->text)
-			printf("%-28s not caught to depth %u\n",
-			       quire_site_name((enum quire_site)site), checks->bounds.depth);
-	}
+	for (; site < QUIRE_SITE_COUNT && !*checks->stop; site++)
+		caught += try_machines(checks, names, count,
+				       (struct fault){(enum quire_site)site, EXPLORE_MUTANT_NONE});
 	if (checks->text)
 		printf("%u of %u sites caught when left out, on %u machine%s, to depth %u\n",
-		       caught_sites, sites, checks->machines, checks->machines == 1 ? "" : "s",
+		       caught, site, checks->machines, checks->machines == 1 ? "" : "s",
 		       checks->bounds.depth);
-	checks->refuted += caught_sites < sites;
+	checks->refuted += caught < site;
+}
+
+static void mutate_all(struct checks *checks, char *const *names, size_t count)
+{
+	unsigned caught = 0, mutant = 0;
+
+	for (; mutant < EXPLORE_MUTANT_NONE && !*checks->stop; mutant++)
+		caught +=
+			try_machines(checks, names, count,
+				     (struct fault){QUIRE_SITE_COUNT, (enum explore_mutant)mutant});
+	if (checks->text)
+		printf("%u of %u mutants caught, on %u machine%s\n", caught, mutant,
+		       checks->machines, checks->machines == 1 ? "" : "s");
+	checks->refuted += caught < mutant;
 }
 
 /* --- The command ------------------------------------------------------------------------------ */
@@ -370,19 +453,18 @@ static bool write_json(struct output *output, json_t *checks)
 }
 
 /* What is put wrong on purpose, from the command line. False after a message. */
-static bool find_faults(const struct command_line *line, enum quire_site *site,
-			enum explore_mutant *mutant)
+static bool find_fault(const struct command_line *line, struct fault *fault)
 {
 	char message[900];
 
-	*site = QUIRE_SITE_COUNT;
-	*mutant = EXPLORE_MUTANT_NONE;
+	*fault = no_fault;
 	if (line->drop && !drops_all(line) &&
-	    !explore_site_find(line->drop, site, message, sizeof(message))) {
+	    !explore_site_find(line->drop, &fault->dropped, message, sizeof(message))) {
 		fprintf(stderr, "quire: --drop: %s\n", message);
 		return false;
 	}
-	if (line->mutant && !explore_mutant_find(line->mutant, mutant, message, sizeof(message))) {
+	if (line->mutant && !mutates_all(line) &&
+	    !explore_mutant_find(line->mutant, &fault->mutant, message, sizeof(message))) {
 		fprintf(stderr, "quire: --mutant: %s\n", message);
 		return false;
 	}
@@ -391,15 +473,16 @@ static bool find_faults(const struct command_line *line, enum quire_site *site,
 
 static void run_all(struct checks *checks, char *const *names, size_t count)
 {
-	enum explore_mutant mutant;
-	enum quire_site site;
+	struct fault fault;
 
-	if (!find_faults(checks->line, &site, &mutant))
+	if (!find_fault(checks->line, &fault))
 		checks->failed++;
 	else if (drops_all(checks->line))
 		drop_all(checks, names, count);
+	else if (mutates_all(checks->line))
+		mutate_all(checks, names, count);
 	else
-		for (size_t i = 0; i < count && check_machine(checks, names[i], site, mutant); i++)
+		for (size_t i = 0; i < count && check_machine(checks, names[i], fault); i++)
 			;
 }
 
@@ -417,7 +500,7 @@ static void set_bounds(struct checks *checks, const struct command_line *line)
 				 : line->random ? RANDOM_SECONDS_DEFAULT
 						: 0;
 	checks->bounds.jobs = line->run.jobs ? line->run.jobs : default_jobs();
-	checks->bounds.interleave = line->interleave;
+	checks->bounds.interleave = line->interleave ? line->interleave : INTERLEAVE_DEFAULT;
 	checks->bounds.progress = isatty(STDERR_FILENO);
 }
 
@@ -474,7 +557,7 @@ bool explore_bench(FILE *to)
 	struct explore_check check = {.result.end = EXPLORE_FAILED};
 	struct explore_bounds bounds = {.depth = DEPTH_DEFAULT, .jobs = 1};
 	const char *unfit;
-	bool good = set_up(&check, &line, "pandaboard", &unfit) && !unfit;
+	bool good = set_up(&check, &line, "pandaboard", no_fault, &unfit) && !unfit;
 	double seconds = cpu_seconds();
 
 	if (good)

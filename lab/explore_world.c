@@ -37,7 +37,7 @@ static void port_stop(void *context, const char *file, int line, const char *wha
 
 	snprintf(job->stopped, sizeof(job->stopped), "%s:%d: %s", name ? name + 1 : file, line,
 		 what);
-	explore_stop_overlap(job);
+	explore_stop_calls(job);
 	longjmp(job->stop, 1);
 }
 
@@ -151,6 +151,7 @@ static bool port_maintenance_begin(void *context, enum quire_site site)
 	if (site == world->setting->dropped)
 		return false;
 	explore_point(context);
+	world->pages_done = 0;
 	sim_site_begin(world->sim, site);
 	return true;
 }
@@ -208,11 +209,17 @@ static int trap_fault(void *context, uintptr_t va, enum quire_access access)
 {
 	struct explore_world *world = job_of(context)->world;
 	struct quire_space *space = running(world);
+	unsigned cpu = sim_cpu(world->sim);
+	int error = -QUIRE_SIGSEGV;
 
 	/* Whoever faults again and again waits for what the other of two calls has begun. */
 	if (++world->faults > FAULTS_IN_A_ROW)
 		explore_blocked(context);
-	return space ? quire_fault(space, va, access) : -QUIRE_SIGSEGV;
+	world->faulting[cpu] = va & ~(uintptr_t)QUIRE_PAGE_MASK;
+	if (space)
+		error = quire_fault(space, va, access);
+	world->faulting[cpu] = 0;
+	return error;
 }
 
 static int trap_tlb_miss(void *context, uintptr_t va, enum quire_access access)
@@ -328,38 +335,18 @@ static bool fill_lists(struct explore_world *world)
 	return true;
 }
 
-static void mutate(struct quire_traits *traits, enum explore_mutant mutant)
-{
-	switch (mutant) {
-	case EXPLORE_MUTANT_BROADCAST:
-		traits->data_broadcast = traits->insn_broadcast = traits->tlb_broadcast = true;
-		break;
-	case EXPLORE_MUTANT_WALKER:
-		traits->walker_sees_data = true;
-		break;
-	case EXPLORE_MUTANT_DEVICES:
-		traits->devices_see_data = true;
-		break;
-	case EXPLORE_MUTANT_ALIASES:
-		traits->data_aliases = traits->insn_aliases = false;
-		traits->colour_bytes = 0;
-		break;
-	case EXPLORE_MUTANT_NONE:
-		break;
-	}
-}
-
 static const char *boot_quire(struct explore_job *job)
 {
 	struct explore_world *world = job->world;
-	struct quire_config config = {make_port(job), arch_of(job->setting->machine.isa),
-				      job->setting->policy};
+	struct quire_config config = {
+		make_port(job), explore_mutant_arch(world, arch_of(job->setting->machine.isa)),
+		job->setting->policy};
 	int error;
 
 	world->quire = quire_create(&config, &error);
 	if (!world->quire)
 		return "Quire does not boot on the small machine";
-	mutate(&world->quire->machine.traits, job->setting->mutant);
+	explore_mutant_traits(job->setting->mutant, &world->quire->machine.traits);
 	for (unsigned cpu = 1; cpu < job->setting->machine.cpus; cpu++) {
 		sim_switch(world->sim, cpu);
 		if (quire_cpu_online(world->quire))
@@ -405,8 +392,11 @@ static void empty_caches(struct explore_world *world)
 const char *explore_world_boot(struct explore_job *job)
 {
 	struct sim_allocator allocator = {job, sim_memory_alloc, sim_memory_free,
-					  job->arena.touched};
-	struct sim_options options = {.asynchronous = true}; /* barriers count */
+					  &job->arena.touched};
+	struct sim_options options = {
+		.asynchronous = true, /* barriers count */
+		.idle_barriers = job->setting->mutant == EXPLORE_MUTANT_BARRIER,
+	};
 	struct sim_traps traps = {job, trap_fault, trap_tlb_miss, trap_tlb_miss};
 	struct explore_world *world = explore_arena_alloc(&job->arena, sizeof(*world), 64);
 	const char *why;

@@ -65,10 +65,11 @@ static void end_move(struct sim *sim, const struct unchanged *before)
 static void l2_to_memory(struct sim *sim, uint32_t set, unsigned way)
 {
 	const struct cache *l2 = &sim->l2;
+	struct work work = work_begin(sim);
 
 	if (*cache_tag(l2, set, way) & CACHE_DIRTY)
-		memcpy(sim->memory.bytes + cache_line_pa(l2, set, way), cache_line(l2, set, way),
-		       l2->line_bytes);
+		line_put(&work, work.memory + cache_line_pa(l2, set, way), cache_line(l2, set, way),
+			 l2->line_shift);
 }
 
 bool sim_evict(struct sim *sim, unsigned cpu, enum sim_which which, unsigned set, unsigned way)

@@ -275,8 +275,7 @@ int sim_set_options(struct sim *sim, const struct sim_options *options)
 			return -QUIRE_ENOMEM;
 	}
 	if (options->asynchronous && !sim->pending) {
-		sim->pending =
-			sim->allocator.alloc(sim->allocator.context, sizeof(*sim->pending), 64);
+		sim->pending = sim_pending_create(&sim->allocator);
 		if (!sim->pending)
 			return -QUIRE_ENOMEM;
 	}
@@ -288,6 +287,7 @@ int sim_set_options(struct sim *sim, const struct sim_options *options)
 	sim->options.needless |= options->needless;
 	sim->options.history |= options->history;
 	sim->options.asynchronous |= options->asynchronous;
+	sim->options.idle_barriers |= options->idle_barriers;
 	return 0;
 }
 

@@ -106,7 +106,7 @@ static int armv7_boot(struct quire_machine *machine)
 
 	if (!memory_fits(machine))
 		return -QUIRE_ENODEV;
-	state = arch_alloc(machine, sizeof(*state));
+	state = arch_alloc(machine, armv7_state_bytes(machine));
 	if (!state)
 		return -QUIRE_ENOMEM;
 	machine->state = state;
@@ -125,7 +125,7 @@ static int armv7_boot(struct quire_machine *machine)
 static void armv7_halt(struct quire_machine *machine)
 {
 	quire_armv7_activate(machine, NULL);
-	arch_free(machine, machine->state, sizeof(struct armv7_state));
+	arch_free(machine, machine->state, armv7_state_bytes(machine));
 	machine->state = NULL;
 }
 

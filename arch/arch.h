@@ -120,13 +120,12 @@ struct quire_arch {
 
 	/* --- Boot. Errors: QUIRE_ENODEV, QUIRE_ENOMEM. ---------------------------------------- */
 
-	/*
-	 * Fills machine->traits and machine->state; leaves caches and TLBs of this CPU empty and
-	 * on.
-	 */
+	/* Fills machine->traits and machine->state. Then the two calls below, on each CPU. */
 	int (*boot)(struct quire_machine *machine);
-	/* The same for each further CPU. */
-	int (*boot_cpu)(struct quire_machine *machine);
+	/* Makes caches and TLBs of this CPU empty, whatever is in them. */
+	void (*empty_cpu)(struct quire_machine *machine);
+	/* Sets what Quire needs, and leaves the caches on. */
+	void (*boot_cpu)(struct quire_machine *machine);
 	void (*halt)(struct quire_machine *machine);
 
 	/* A counter of CPU cycles (CR16, CCNT, TSC); differences modulo 2^64 mean something. */

@@ -55,21 +55,22 @@ static void zero_buffer(struct quire_diskfs *fs)
 		fs->buffer[n] = 0;
 }
 
+/* inode_blocks > 0 */
 static int format_inodes(struct quire_diskfs *fs, uint32_t inode_blocks)
 {
+	int error;
+
 	zero_buffer(fs);
 	for (unsigned n = 0; n < DISKFS_INODES_A_BLOCK; n++) {
 		uint8_t *at = fs->buffer + n * DISKFS_INODE_BYTES;
 
 		diskfs_put32(at, quire_diskfs_crc(at + 4, DISKFS_INODE_BYTES - 4));
 	}
-	for (uint32_t n = 0; n < inode_blocks; n++) {
-		int error = quire_diskfs_write_block(fs, 1 + n);
-
-		if (error)
-			return error;
-	}
-	return 0;
+	/* All are the same: stored once, so that caches owe the device nothing for the others. */
+	error = quire_diskfs_write_block(fs, 1);
+	for (uint32_t n = 1; n < inode_blocks && !error; n++)
+		error = quire_diskfs_transfer(fs, 1 + n, fs->page, true);
+	return error;
 }
 
 /* The superblock goes last: until then a disk without one stays without one. */

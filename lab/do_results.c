@@ -296,9 +296,11 @@ static void count_needless(const struct sim *sim, struct lab_maintenance *m,
 	m->need = *need;
 	m->needless = 0;
 	for (unsigned i = 0; i < SIM_VERDICT_COUNT; i++) {
-		if (i == SIM_VERDICT_NEEDED || i == SIM_VERDICT_UNDECIDED)
+		m->pages += need->pages[i];
+		if (!sim_verdict_is_needless((enum sim_verdict)i))
 			continue;
 		m->needless += need->count[i];
+		m->needless_pages += need->pages[i];
 		m->wasted += need->ticks[i] / SIM_TICKS_A_CYCLE;
 	}
 }
@@ -307,7 +309,7 @@ static void gather_maintenance(struct lab_run *run)
 {
 	struct lab_variant *result = run->result;
 
-	sim_needless_settle(run->world->sim);
+	sim_needless_finish(run->world->sim);
 
 	result->maintenance =
 		lab_new((QUIRE_SITE_COUNT + 1) * SIM_OP_COUNT * sizeof(*result->maintenance));

@@ -21,6 +21,8 @@ enum {
 	RANDOM_DEPTH_DEFAULT = 24,
 	DROP_ALL_DEPTH_DEFAULT = 5, /* with one page: what a site is for shows in small worlds */
 	RANDOM_SECONDS_DEFAULT = 10,
+	WALKS = 200000,         /* of --drop all, for a site and a machine */
+	WALKS_FIRST = 500,
 	PROBE_DEPTH = 3,        /* the estimate is made from */
 	LONG_SECONDS = 15 * 60, /* what is worth a warning */
 	INTERRUPTED = 130,
@@ -32,7 +34,6 @@ struct checks {
 	volatile const int *stop;
 	json_t *json; /* NULL: not asked for */
 	unsigned refuted, failed;
-	unsigned machines; /* of the last fault of a table: those on which Quire runs */
 	bool text;
 };
 
@@ -194,10 +195,10 @@ static void run(struct explore_check *check, const struct checks *checks)
 	struct explore_bounds bounds =
 		bounds_of(checks, check->setting.mutant, check->setting.machine.cpus);
 
-	check->random = line->random;
+	check->random = line->random || bounds.walks;
 	check->interleave = bounds.interleave;
 	check->depth = bounds.depth;
-	if (line->random)
+	if (check->random)
 		explore_random(&check->setting, &bounds, line->seed, &check->result);
 	else
 		explore_search(&check->setting, &bounds, &check->result);
@@ -368,23 +369,93 @@ bool explore_mutant_find(const char *name, enum explore_mutant *mutant, char *me
 	return false;
 }
 
+/*
+ * How it is tried to catch a site left out, one way after the other. Long runs are walked at
+ * random: breadth first there are too many.
+ */
+static const struct stage {
+	const char *how;
+	enum { AS_ASKED_FOR, WALKED, WALKED_TOGETHER } search;
+	const char *question, *answer; /* a policy of its own; NULL: that which was asked for */
+} stages[] = {
+	{"breadth first", AS_ASKED_FOR, NULL, NULL},
+	{"random walks", WALKED, NULL, NULL},
+	{"random walks, coherence=exact", WALKED, "coherence", "exact"},
+	{"random walks, coherence=eager", WALKED, "coherence", "eager"},
+	{"random walks, flush_range=line", WALKED, "flush_range", "line"},
+	{"random walks, two calls at once", WALKED_TOGETHER, NULL, NULL},
+};
+
+/* The policy of the stage, unless the command line answers that question. */
+static bool set_stage_policy(struct explore_check *check, const struct stage *stage,
+			     const struct lab_options *options)
+{
+	char message[300];
+
+	for (size_t i = 0; stage->question && i < options->policy_count; i++)
+		if (strcmp(options->policies[i].key, stage->question) == 0)
+			return false;
+	if (stage->question)
+		lab_policy_set(&check->setting.policy, stage->question, stage->answer, message,
+			       sizeof(message));
+	lab_policy_print(&check->setting.policy, check->policy, sizeof(check->policy));
+	return true;
+}
+
+/*
+ * A few walks show first whether Quire comes to the site at all: on many machines and under many
+ * policies it does not.
+ */
+static void walk_to_site(struct explore_check *check, struct checks *checks)
+{
+	atomic_bool asked = false;
+
+	checks->bounds.depth = RANDOM_DEPTH_DEFAULT;
+	checks->bounds.jobs = 1; /* the same walks on every host */
+	checks->bounds.walks = WALKS_FIRST;
+	check->setting.asked = &asked;
+	run(check, checks);
+	check->setting.asked = NULL;
+	checks->bounds.walks = WALKS;
+	if (asked && check->result.end == EXPLORE_SAFE)
+		run(check, checks);
+}
+
+static void run_stage(struct explore_check *check, const struct checks *checks,
+		      const struct stage *stage)
+{
+	struct checks staged = *checks;
+
+	if (stage->search == AS_ASKED_FOR) {
+		run(check, &staged);
+		return;
+	}
+	if (stage->search == WALKED)
+		staged.bounds.interleave = 0;
+	walk_to_site(check, &staged);
+}
+
 /* One row of the table. True: the machine catches the fault. */
-static bool try_fault(struct checks *checks, const char *name, struct fault fault)
+static bool try_fault(struct checks *checks, const struct stage *stage, const char *name,
+		      struct fault fault)
 {
 	struct explore_check check = {.result.end = EXPLORE_FAILED};
+	struct command_line line = *checks->line;
 	const char *unfit;
 	bool caught = false;
 
-	if (!set_up(&check, checks->line, name, fault, &unfit)) {
+	if (stage->search == WALKED)
+		line.cpus = 1;
+	if (!set_up(&check, &line, name, fault, &unfit)) {
 		checks->failed++;
-	} else if (!unfit) {
-		checks->machines++;
-		run(&check, checks);
+	} else if (!unfit && set_stage_policy(&check, stage, &line.run)) {
+		run_stage(&check, checks, stage);
 		progress_clear();
 		caught = check.result.end == EXPLORE_REFUTED;
 		if (caught && checks->text)
-			printf("%-28s %-18s %-20s %u steps\n", fault_name(fault), check.machine,
-			       check.kind, explore_steps(check.result.run, check.result.length));
+			printf("%-28s %-18s %-24s %2u steps, %s\n", fault_name(fault),
+			       check.machine, check.kind,
+			       explore_steps(check.result.run, check.result.length), stage->how);
 		if (check.result.end == EXPLORE_FAILED)
 			printf("%-28s %-18s no result: %s\n", fault_name(fault), check.machine,
 			       check.result.why);
@@ -396,33 +467,39 @@ static bool try_fault(struct checks *checks, const char *name, struct fault faul
 	return caught;
 }
 
-/* True: some machine catches it. */
+/* On all machines, one stage after the other until some machine catches it. */
 static bool try_machines(struct checks *checks, char *const *names, size_t count,
-			 struct fault fault)
+			 struct fault fault, size_t stage_count)
 {
 	bool caught = false;
 
-	checks->machines = 0;
-	for (size_t i = 0; i < count && !*checks->stop; i++)
-		caught |= try_fault(checks, names[i], fault);
+	for (size_t stage = 0; stage < stage_count && !caught; stage++)
+		for (size_t i = 0; i < count && !*checks->stop; i++)
+			caught |= try_fault(checks, &stages[stage], names[i], fault);
 	if (!caught && checks->text)
-		printf("%-28s not caught to depth %u\n", fault_name(fault),
-		       bounds_of(checks, fault.mutant, 0).depth);
+		printf("%-28s not caught\n", fault_name(fault));
 	return caught;
 }
 
 static void drop_all(struct checks *checks, char *const *names, size_t count)
 {
-	unsigned caught = 0, site = 0;
+	size_t stage_count = checks->line->random ? 1 : sizeof(stages) / sizeof(stages[0]);
+	unsigned caught = 0, sites = 0;
 
-	for (; site < QUIRE_SITE_COUNT && !*checks->stop; site++)
-		caught += try_machines(checks, names, count,
-				       (struct fault){(enum quire_site)site, EXPLORE_MUTANT_NONE});
+	for (unsigned n = 0; n < QUIRE_SITE_COUNT && !*checks->stop; n++) {
+		struct fault fault = {(enum quire_site)n, EXPLORE_MUTANT_NONE};
+
+		if (quire_site_keeps(fault.dropped) == QUIRE_SITE_KEEPS_COST) {
+			if (checks->text)
+				printf("%-28s costs time only\n", fault_name(fault));
+			continue;
+		}
+		sites++;
+		caught += try_machines(checks, names, count, fault, stage_count);
+	}
 	if (checks->text)
-		printf("%u of %u sites caught when left out, on %u machine%s, to depth %u\n",
-		       caught, site, checks->machines, checks->machines == 1 ? "" : "s",
-		       checks->bounds.depth);
-	checks->refuted += caught < site;
+		printf("%u of %u sites caught when left out\n", caught, sites);
+	checks->refuted += caught < sites;
 }
 
 static void mutate_all(struct checks *checks, char *const *names, size_t count)
@@ -430,12 +507,11 @@ static void mutate_all(struct checks *checks, char *const *names, size_t count)
 	unsigned caught = 0, mutant = 0;
 
 	for (; mutant < EXPLORE_MUTANT_NONE && !*checks->stop; mutant++)
-		caught +=
-			try_machines(checks, names, count,
-				     (struct fault){QUIRE_SITE_COUNT, (enum explore_mutant)mutant});
+		caught += try_machines(
+			checks, names, count,
+			(struct fault){QUIRE_SITE_COUNT, (enum explore_mutant)mutant}, 1);
 	if (checks->text)
-		printf("%u of %u mutants caught, on %u machine%s\n", caught, mutant,
-		       checks->machines, checks->machines == 1 ? "" : "s");
+		printf("%u of %u mutants caught\n", caught, mutant);
 	checks->refuted += caught < mutant;
 }
 

@@ -24,6 +24,7 @@
 #define LAB_EXPLORE_H
 
 #include <setjmp.h>
+#include <stdatomic.h>
 
 #include "lab/lab.h"
 #include "mm/mm.h"
@@ -136,6 +137,7 @@ struct explore_setting {
 	struct quire_policy policy;
 	unsigned pages;
 	enum quire_site dropped; /* QUIRE_SITE_COUNT: none */
+	atomic_bool *asked;      /* NULL, or set as soon as Quire is at that site */
 	enum explore_mutant mutant;
 	bool data_moves; /* does it matter what D caches hold? */
 	/* does it matter on which CPU a system call without memory of a process runs? */
@@ -215,6 +217,8 @@ const struct quire_arch *explore_mutant_arch(struct explore_world *world,
 					     const struct quire_arch *real);
 /* The fixed user address of a page of a place. */
 uintptr_t explore_address(enum explore_place place, unsigned page);
+/* A page of the window through which Quire makes temporary mappings. */
+uintptr_t explore_alias_address(const struct explore_world *world, unsigned page);
 /* The buffer that stands for user memory in read and write. */
 #define EXPLORE_BUFFER ((uintptr_t)0x10000)
 
@@ -263,6 +267,8 @@ struct explore_move {
 enum {
 	EXPLORE_FILL_LINEAR =
 		0x10,         /* in `a` of a fill: by the kernel's linear mapping, of frame `b` */
+	EXPLORE_FILL_ALIAS =
+		0x20,         /* the same: by what the TLB holds of page `b` of the alias window */
 	EXPLORE_WHICH = 0x0f, /* the part of `a` that is an enum sim_which */
 	EXPLORE_POINTS_MAX = 1000, /* of one call */
 };
@@ -337,6 +343,7 @@ uint64_t explore_digest(const struct explore_world *world);
 
 struct explore_bounds {
 	unsigned depth, seconds, jobs;
+	unsigned walks; /* random ones, with one job the same each time; 0: as time allows */
 	unsigned interleave; /* two calls at once, too, in runs of so many steps; 0: none */
 	volatile const int *stop;
 	bool progress; /* show a line that is written over itself */

@@ -232,6 +232,7 @@ static void name_all_free(struct digesting *d)
 
 /* --- CPUs ------------------------------------------------------------------------------------- */
 
+/* A number that nobody has is that of the process that ended; the next one gets it again. */
 static unsigned space_name(void *context, uint64_t number)
 {
 	const struct digesting *d = context;
@@ -243,7 +244,7 @@ static unsigned space_name(void *context, uint64_t number)
 		if (space && (space->context.number & mask) == number)
 			return process + 1;
 	}
-	return 0;
+	return EXPLORE_PROCESSES + 1;
 }
 
 static void sort_cpus(struct digesting *d)

@@ -172,6 +172,8 @@ static void do_fill(struct explore_world *world, struct explore_move move)
 
 	if (move.a & EXPLORE_FILL_LINEAR)
 		va = sim_kernel_base(world->sim) + ((uintptr_t)move.b << QUIRE_PAGE_SHIFT);
+	else if (move.a & EXPLORE_FILL_ALIAS)
+		va = explore_alias_address(world, move.b);
 	sim_speculate(world->sim, move.cpu, (enum sim_which)(move.a & EXPLORE_WHICH), va);
 }
 

@@ -176,6 +176,21 @@ static void add_user_fills(struct list *list, unsigned cpu, enum sim_which which
 				add(list, EXPLORE_FILL, cpu, (unsigned)which, place << 4 | page);
 }
 
+/* Nothing, unless Quire has left a temporary mapping of its own in a TLB. */
+static void add_alias_fills(struct list *list, unsigned cpu, enum sim_which which)
+{
+	const struct explore_world *world = list->world;
+	const struct sim_machine *machine = &world->setting->machine;
+	unsigned pages = sim_alias_window(world->sim)
+				 ? (unsigned)(machine->colour_bytes >> QUIRE_PAGE_SHIFT) * 2 *
+					   machine->cpus
+				 : 0;
+
+	for (unsigned page = 0; page < pages; page++)
+		if (sim_may_speculate(world->sim, cpu, which, explore_alias_address(world, page)))
+			add(list, EXPLORE_FILL, cpu, (unsigned)which | EXPLORE_FILL_ALIAS, page);
+}
+
 static bool has_colours(const struct explore_world *world, enum sim_which which)
 {
 	unsigned sets, ways;
@@ -193,8 +208,10 @@ static void add_hardware_moves(struct list *list, unsigned cpu)
 		if (cpu == 0)
 			add_evictions(list, cpu, SIM_WHICH_L2);
 		add_linear_fills(list, cpu, SIM_WHICH_L1D);
-		if (has_colours(list->world, SIM_WHICH_L1D))
+		if (has_colours(list->world, SIM_WHICH_L1D)) {
 			add_user_fills(list, cpu, SIM_WHICH_L1D);
+			add_alias_fills(list, cpu, SIM_WHICH_L1D);
+		}
 	}
 	if (setting->machine.insn_snoops_data)
 		return;
@@ -399,6 +416,9 @@ static void hardware_text(const struct explore_world *world, struct explore_move
 		snprintf(text, bytes,
 			 "hardware, cpu%u: fill an %s line of %s by the kernel's mapping", move.cpu,
 			 cache, frame);
+	else if (move.a & EXPLORE_FILL_ALIAS)
+		snprintf(text, bytes, "hardware, cpu%u: fill an %s line by alias page %u", move.cpu,
+			 cache, (unsigned)move.b);
 	else
 		snprintf(text, bytes, "hardware, cpu%u: fill an %s line of page %u by the map '%s'",
 			 move.cpu, cache, (unsigned)move.b & 15u, place_words[move.b >> 4]);

@@ -600,8 +600,13 @@ static void *walk_all(void *argument)
 
 	if (why)
 		fail_search(search, why);
-	while (!why && !must_stop(search) && !out_of_time(search))
-		walk(search, &job, search->seed + atomic_fetch_add(&search->next, 1));
+	while (!why && !must_stop(search) && !out_of_time(search)) {
+		size_t n = atomic_fetch_add(&search->next, 1);
+
+		if (search->bounds->walks && n >= search->bounds->walks)
+			break;
+		walk(search, &job, search->seed + n);
+	}
 	if (!why)
 		explore_job_destroy(&job);
 	atomic_fetch_sub(&search->running, 1);

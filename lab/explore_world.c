@@ -14,6 +14,8 @@
 
 #define RELAXES_MAX     10000u
 #define FAULTS_IN_A_ROW 8u /* more than any access of a move needs */
+#define NUMBERS_FIRST   4u /* the first two spaces get numbers below this on every machine */
+#define GARBAGE         0xa5
 
 static struct explore_job *job_of(void *context)
 {
@@ -148,8 +150,11 @@ static bool port_maintenance_begin(void *context, enum quire_site site)
 {
 	struct explore_world *world = job_of(context)->world;
 
-	if (site == world->setting->dropped)
+	if (site == world->setting->dropped) {
+		if (world->setting->asked)
+			atomic_store(world->setting->asked, true);
 		return false;
+	}
 	explore_point(context);
 	world->pages_done = 0;
 	sim_site_begin(world->sim, site);
@@ -247,6 +252,30 @@ static struct explore_world *world_of(struct quire_file *file)
 	return quire_container(file, struct explore_world, file);
 }
 
+static void evict_dirty(struct sim *sim, unsigned cpu, enum sim_which which, uint64_t frame)
+{
+	unsigned sets, ways;
+	struct sim_line line;
+
+	sim_cache_shape(sim, which, &sets, &ways);
+	for (unsigned place = 0; place < sets * ways; place++)
+		if (sim_line_at(sim, cpu, which, place / ways, place % ways, &line) && line.dirty &&
+		    line.pa >> QUIRE_PAGE_SHIFT == frame)
+			sim_evict(sim, cpu, which, place / ways, place % ways);
+}
+
+/*
+ * The device writes a page. Dirty lines of it that are still in caches may be evicted over what it
+ * wrote, so they are.
+ */
+static void device_writes(struct explore_world *world, struct quire_page *page, const void *bytes)
+{
+	sim_dma_to_memory(world->sim, quire_page_pa(page), bytes, QUIRE_PAGE_BYTES);
+	for (unsigned cpu = 0; cpu < world->setting->machine.cpus; cpu++)
+		evict_dirty(world->sim, cpu, SIM_WHICH_L1D, page->frame);
+	evict_dirty(world->sim, 0, SIM_WHICH_L2, page->frame);
+}
+
 static int file_read_page(struct quire_file *file, struct quire_page *page)
 {
 	struct explore_world *world = world_of(file);
@@ -261,7 +290,7 @@ static int file_read_page(struct quire_file *file, struct quire_page *page)
 		bytes[n] = block->rest;
 	bytes[0] = block->first;
 	quire_coherence_dma_prepare(file->quire, page, QUIRE_FROM_DEVICE);
-	sim_dma_to_memory(world->sim, quire_page_pa(page), bytes, sizeof(bytes));
+	device_writes(world, page, bytes);
 	quire_coherence_dma_finish(file->quire, page, QUIRE_FROM_DEVICE);
 	return 0;
 }
@@ -313,6 +342,11 @@ uintptr_t explore_address(enum explore_place place, unsigned page)
 	return base + (place == EXPLORE_ALIAS ? QUIRE_PAGE_BYTES : 0) + page * QUIRE_PAGE_BYTES;
 }
 
+uintptr_t explore_alias_address(const struct explore_world *world, unsigned page)
+{
+	return sim_alias_window(world->sim) + page * QUIRE_PAGE_BYTES;
+}
+
 static const struct quire_arch *arch_of(enum sim_isa isa)
 {
 	if (isa == SIM_ARMV7)
@@ -335,6 +369,30 @@ static bool fill_lists(struct explore_world *world)
 	return true;
 }
 
+/* A kernel is not the first to run: memory holds anything. */
+static void fill_memory(struct explore_world *world)
+{
+	uint8_t garbage[QUIRE_PAGE_BYTES];
+
+	memset(garbage, GARBAGE, sizeof(garbage));
+	for (uint64_t at = 0; at < world->memory.bytes; at += sizeof(garbage))
+		sim_dma_to_memory(world->sim, world->memory.base + at, garbage, sizeof(garbage));
+}
+
+/*
+ * And so does the TLB of the CPU that is about to come up. Worst are entries for the addresses and
+ * the address-space numbers that will be used.
+ */
+static void fill_tlb(struct explore_world *world)
+{
+	quire_pa_t last = world->setting->machine.memory_bytes - QUIRE_PAGE_BYTES;
+
+	for (uint64_t number = 0; number < NUMBERS_FIRST; number++)
+		for (unsigned place = 0; place < EXPLORE_PLACES; place++)
+			sim_leave_translation(world->sim, sim_cpu(world->sim), number,
+					      explore_address(place, 0), last);
+}
+
 static const char *boot_quire(struct explore_job *job)
 {
 	struct explore_world *world = job->world;
@@ -349,6 +407,7 @@ static const char *boot_quire(struct explore_job *job)
 	explore_mutant_traits(job->setting->mutant, &world->quire->machine.traits);
 	for (unsigned cpu = 1; cpu < job->setting->machine.cpus; cpu++) {
 		sim_switch(world->sim, cpu);
+		fill_tlb(world);
 		if (quire_cpu_online(world->quire))
 			return "a further CPU does not come up";
 	}
@@ -414,6 +473,8 @@ const char *explore_world_boot(struct explore_job *job)
 	world->memory.base = job->setting->machine.kernel_text_bytes;
 	world->memory.bytes = job->setting->machine.memory_bytes - world->memory.base;
 	sim_set_traps(world->sim, &traps);
+	fill_memory(world);
+	fill_tlb(world);
 	if (setjmp(job->stop))
 		return "a broken invariant stops Quire as it boots";
 	why = boot_quire(job);

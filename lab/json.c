@@ -94,19 +94,24 @@ static json_t *verdicts_json(const struct lab_maintenance *m)
 
 	for (unsigned i = 0; object && i < SIM_VERDICT_COUNT; i++)
 		json_object_set_new(object, sim_verdict_name((enum sim_verdict)i),
-				    json_pack("{s:o, s:o}", "count", count(m->need.count[i]),
-					      "cycles",
+				    json_pack("{s:o, s:o, s:o}", "count", count(m->need.count[i]),
+					      "pages", count(m->need.pages[i]), "cycles",
 					      count(m->need.ticks[i] / SIM_TICKS_A_CYCLE)));
 	return object ? object : json_null();
 }
 
 static json_t *maintenance_json(const struct lab_maintenance *maintenance)
 {
-	return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o}", "site",
+	bool decided = maintenance->decided;
+
+	return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "site",
 			 text(quire_site_name(maintenance->site)), "op",
 			 sim_op_name(maintenance->op), "count", count(maintenance->count),
 			 "needless", count(maintenance->needless), "cycles",
-			 count(maintenance->cycles), "verdicts", verdicts_json(maintenance));
+			 count(maintenance->cycles), "pages",
+			 decided ? count(maintenance->pages) : json_null(), "needless_pages",
+			 decided ? count(maintenance->needless_pages) : json_null(), "verdicts",
+			 verdicts_json(maintenance));
 }
 
 static json_t *copy_json(const struct sim_copy *copy)

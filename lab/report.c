@@ -374,31 +374,58 @@ static int dearest_first(const void *a, const void *b)
 	return (x->cycles < y->cycles) - (x->cycles > y->cycles);
 }
 
+static const char *const maintenance_heads[] = {"site", "operation", "count", "needless", "cycles",
+						/* by verdict: --needless */
+						"guard", "overtaken", "pages", "needless pages"};
+
+#define MAINTENANCE_COLUMNS 5u
+#define MAINTENANCE_DECIDED (sizeof(maintenance_heads) / sizeof(maintenance_heads[0]))
+
 static void maintenance_row(struct table *table, const struct lab_maintenance *maintenance)
 {
+	const uint64_t counts[] = {
+		maintenance->count,
+		maintenance->needless,
+		maintenance->cycles,
+		maintenance->need.count[SIM_VERDICT_GUARD],
+		maintenance->need.count[SIM_VERDICT_OVERTAKEN],
+		maintenance->pages,
+		maintenance->needless_pages,
+	};
+	size_t columns = maintenance->decided ? table->columns : MAINTENANCE_COLUMNS;
 	char(*row)[CELL_BYTES] = add_row(table);
 
 	if (!row)
 		return;
 	cell(row[0], "%s", site_name(maintenance->site));
 	cell(row[1], "%s", sim_op_name(maintenance->op));
-	print_count(row[2], CELL_BYTES, maintenance->count);
-	print_count(row[3], CELL_BYTES, maintenance->needless);
-	print_count(row[4], CELL_BYTES, maintenance->cycles);
+	for (size_t i = 2; i < columns; i++)
+		print_count(row[i], CELL_BYTES, counts[i - 2]);
+}
+
+/* Is there anything that was found out by verdicts? */
+static bool has_verdicts(const struct lab_variant *variant)
+{
+	for (size_t i = 0; i < variant->maintenance_count; i++)
+		if (variant->maintenance[i].decided)
+			return true;
+	return false;
 }
 
 static void report_maintenance(FILE *to, const struct lab_variant *variant)
 {
-	static const char *const heads[] = {"site", "operation", "count", "needless", "cycles"};
 	size_t count = variant->maintenance_count;
 	struct lab_maintenance *sorted = malloc((count ? count : 1) * sizeof(*sorted));
-	struct table table = {.columns = 5, .left = 2};
-	char(*row)[CELL_BYTES] = sorted ? add_row(&table) : NULL;
+	struct table table = {.columns = MAINTENANCE_COLUMNS, .left = 2};
+	char(*row)[CELL_BYTES];
 
+	if (has_verdicts(variant))
+		table.columns = MAINTENANCE_DECIDED;
+	row = sorted ? add_row(&table) : NULL;
 	fprintf(to, "\n  maintenance [%s]%s\n", variant->label, count ? "" : ": none");
 	if (row && count) {
-		for (size_t i = 0; i < 5; i++)
-			cell(row[i], "%s", heads[i]);
+		for (size_t i = 0; i < table.columns; i++)
+			cell(row[i], "%s", maintenance_heads[i]);
 		memcpy(sorted, variant->maintenance, count * sizeof(*sorted));
 		qsort(sorted, count, sizeof(*sorted), dearest_first);
 		for (size_t i = 0; i < count; i++)
@@ -581,21 +608,33 @@ static size_t gather_waste(const struct lab_experiment *experiment, struct waste
 	return count;
 }
 
-/* Why, and what is left: " (12 nothing dirty, 3 twice; 40 needed, 1 undecided)". */
+/* Those that are needless, or the others: "12 nothing dirty, 3 twice". */
+static void print_verdicts_that(FILE *to, const struct lab_maintenance *m, bool needless)
+{
+	const char *between = "";
+
+	for (unsigned i = 0; i < SIM_VERDICT_COUNT; i++) {
+		bool always = i == SIM_VERDICT_NEEDED || i == SIM_VERDICT_UNDECIDED;
+
+		if (sim_verdict_is_needless((enum sim_verdict)i) != needless ||
+		    (!always && !m->need.count[i]))
+			continue;
+		fprintf(to, "%s%llu %s", between, (unsigned long long)m->need.count[i],
+			sim_verdict_name((enum sim_verdict)i));
+		between = ", ";
+	}
+}
+
+/* Why, and what is left: " (12 nothing dirty, 3 twice; 40 needed, 7 guard, 1 undecided)". */
 static void print_verdicts(FILE *to, const struct lab_maintenance *m)
 {
-	const char *between = " (";
-
-	for (unsigned i = 0; m->decided && i < SIM_VERDICT_COUNT; i++)
-		if (m->need.count[i] && i != SIM_VERDICT_NEEDED && i != SIM_VERDICT_UNDECIDED) {
-			fprintf(to, "%s%llu %s", between, (unsigned long long)m->need.count[i],
-				sim_verdict_name((enum sim_verdict)i));
-			between = ", ";
-		}
-	if (m->decided)
-		fprintf(to, "; %llu needed, %llu undecided)",
-			(unsigned long long)m->need.count[SIM_VERDICT_NEEDED],
-			(unsigned long long)m->need.count[SIM_VERDICT_UNDECIDED]);
+	if (m->decided) {
+		fputs(" (", to);
+		print_verdicts_that(to, m, true);
+		fputs("; ", to);
+		print_verdicts_that(to, m, false);
+		fputc(')', to);
+	}
 	fputc('\n', to);
 }
 

@@ -51,6 +51,7 @@ struct lab_maintenance {
 	/* options.needless: needless is exact on the safe side, and what follows holds */
 	bool decided;
 	uint64_t wasted;      /* cycles of the needless ones */
+	uint64_t pages, needless_pages; /* the same operations by page: struct sim_need */
 	struct sim_need need; /* by verdict; ticks */
 };
 

@@ -169,15 +169,14 @@ static struct quire *new_quire(const struct quire_config *config)
 	return q;
 }
 
-/* Caches and TLBs are made empty on the way; that cannot be left out. */
-static int boot_cpu(struct quire *q, int (*boot)(struct quire_machine *machine))
+/* Whoever ran before has left lines and translations; what reset leaves is not known either. */
+static void boot_cpu(struct quire *q)
 {
-	bool told = quire_maintain_begin(q, QUIRE_SITE_BOOT);
-	int error = boot(&q->machine);
-
-	if (told)
+	if (quire_maintain_begin(q, QUIRE_SITE_BOOT)) {
+		q->machine.arch->empty_cpu(&q->machine);
 		quire_maintain_end(q, QUIRE_SITE_BOOT);
-	return error;
+	}
+	q->machine.arch->boot_cpu(&q->machine);
 }
 
 static int start(struct quire *q)
@@ -186,9 +185,10 @@ static int start(struct quire *q)
 
 	if (error)
 		return error;
-	error = boot_cpu(q, q->machine.arch->boot);
+	error = q->machine.arch->boot(&q->machine);
 	if (error)
 		goto no_boot;
+	boot_cpu(q);
 	error = quire_pages_init(q);
 	if (error)
 		goto no_pages;
@@ -220,7 +220,8 @@ struct quire *quire_create(const struct quire_config *config, int *error)
 
 int quire_cpu_online(struct quire *q)
 {
-	return boot_cpu(q, q->machine.arch->boot_cpu);
+	boot_cpu(q);
+	return 0;
 }
 
 void quire_destroy(struct quire *q)

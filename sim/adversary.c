@@ -183,6 +183,21 @@ bool sim_tlb_holds(struct sim *sim, unsigned cpu, uintptr_t va)
 	return holds;
 }
 
+void sim_leave_translation(struct sim *sim, unsigned cpu, uint64_t number, uintptr_t va,
+			   quire_pa_t pa)
+{
+	struct sim_translation entry = {
+		.page = va >> QUIRE_PAGE_SHIFT,
+		.frame = pa >> QUIRE_PAGE_SHIFT,
+		.number = number,
+		.bits = SIM_TLB_BOTH_SIDES | SIM_TLB_LOAD | SIM_TLB_STORE | SIM_TLB_FETCH |
+			SIM_TLB_USER,
+		.span_shift = QUIRE_PAGE_SHIFT,
+	};
+
+	sim_tlb_insert(sim->cpus[cpu].tlb, &entry);
+}
+
 bool sim_speculation_page(struct sim *sim, unsigned cpu, unsigned n, uintptr_t *va)
 {
 	struct unchanged before = begin_move(sim, cpu);

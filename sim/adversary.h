@@ -50,6 +50,13 @@ void sim_settle_stores(struct sim *sim, unsigned cpu);
 bool sim_tlb_holds(struct sim *sim, unsigned cpu, uintptr_t va);
 
 /*
+ * Puts an entry for the page at va in space `number` into the CPU's TLB that allows users anything
+ * in the frame at pa: what somebody who ran before the kernel may have left.
+ */
+void sim_leave_translation(struct sim *sim, unsigned cpu, uint64_t number, uintptr_t va,
+			   quire_pa_t pa);
+
+/*
  * First address of the n-th page that the CPU's TLB lets it speculate through; false: there are no
  * more.
  */

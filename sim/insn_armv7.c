@@ -440,7 +440,8 @@ static void pl310_ways(struct sim *sim, uint32_t ways, enum sim_action action)
 	}
 	sim_book(sim, SIM_OP_OUTER, sim->machine.cost.outer_op, idle);
 	if (sim->needless)
-		sim_needless_count(sim, SIM_OP_OUTER, sim->machine.cost.outer_op,
+		sim_needless_count(sim, SIM_OP_OUTER, SIM_NEEDLESS_NOWHERE,
+				   sim->machine.cost.outer_op,
 				   idle ? SIM_VERDICT_NOTHING_THERE : SIM_VERDICT_UNDECIDED);
 }
 

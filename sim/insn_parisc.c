@@ -40,7 +40,7 @@ static bool cache_address(struct sim *sim, uint64_t space, uintptr_t va, enum si
 		return true;
 	sim_book(sim, book, sim->machine.cost.tlb_absent, true);
 	if (sim->needless)
-		sim_needless_count(sim, book, sim->machine.cost.tlb_absent,
+		sim_needless_count(sim, book, va, sim->machine.cost.tlb_absent,
 				   SIM_VERDICT_NOTHING_THERE);
 	return false;
 }
@@ -150,9 +150,11 @@ static void purge_entry(struct quire_hw *hw, uintptr_t index, unsigned sides)
 	bool found = sim_tlb_purge_index(sim->cpu->tlb, index, sides);
 
 	sim_book(sim, SIM_OP_TLB_ENTRY, sim->machine.cost.tlb_op, !found);
+	if (sim->needless && found)
+		sim_needless_tlb_by_position(sim, sides);
 	if (sim->needless)
-		sim_needless_count(sim, SIM_OP_TLB_ENTRY, sim->machine.cost.tlb_op,
-				   found ? SIM_VERDICT_UNDECIDED : SIM_VERDICT_NOTHING_THERE);
+		sim_needless_tlb_end(sim, NULL, SIM_OP_TLB_ENTRY, sim->machine.cost.tlb_op,
+				     !found);
 }
 
 void parisc_pdtlbe(struct quire_hw *hw, uintptr_t index)

@@ -226,14 +226,14 @@ static enum sim_found issue(struct sim *sim, struct sim_maintenance *op, enum si
 	const struct sim_costs *cost = &sim->machine.cost;
 	struct work work = work_begin(sim);
 	bool waits = sim->pending != NULL;
-	void *ghosts = NULL;
+	struct sim_needless_begun begun = {.spared = SIM_VERDICT_COUNT};
 	enum sim_found found;
 	bool idle;
 
 	sim_drain(sim);
 	op->cpu = (uint8_t)sim->current;
 	if (sim->needless && !waits)
-		ghosts = sim_needless_begin(sim, op, book);
+		begun = sim_needless_begin(sim, op, book);
 	found = carry_out(sim, &work, op, waits ? 0 : op->action);
 	if (op->target == SIM_TARGET_DATA && found == SIM_FOUND_CLEAN)
 		ticks += cost->data_op_clean;
@@ -246,7 +246,7 @@ static enum sim_found issue(struct sim *sim, struct sim_maintenance *op, enum si
 	idle = was_idle(found, (enum sim_action)op->action);
 	book_work(sim, book, &work, ticks, idle);
 	if (sim->needless)
-		sim_needless_end(sim, ghosts, op, book, work_ticks(sim, &work) + ticks, idle,
+		sim_needless_end(sim, &begun, op, book, work_ticks(sim, &work) + ticks, idle,
 				 found);
 	return found;
 }
@@ -332,14 +332,14 @@ enum sim_found sim_maintain_insn_all(struct sim *sim, bool all_cpus)
 }
 
 /* An operation that waits is issued again: that adds nothing but its price. */
-static enum sim_found outer_again(struct sim *sim)
+static enum sim_found outer_again(struct sim *sim, quire_pa_t pa)
 {
 	uint64_t ticks = sim->machine.cost.outer_op;
 
 	sim_drain(sim);
 	sim_book(sim, SIM_OP_OUTER, ticks, true);
 	if (sim->needless)
-		sim_needless_count(sim, SIM_OP_OUTER, ticks, SIM_VERDICT_TWICE);
+		sim_needless_count(sim, SIM_OP_OUTER, pa, ticks, SIM_VERDICT_TWICE);
 	return SIM_FOUND_NONE;
 }
 
@@ -352,7 +352,7 @@ enum sim_found sim_maintain_outer(struct sim *sim, quire_pa_t pa, enum sim_actio
 	};
 
 	if (sim->pending && sim_pending_repeats_outer(sim, pa, action))
-		return outer_again(sim);
+		return outer_again(sim, pa);
 	return issue(sim, &op, SIM_OP_OUTER, sim->machine.cost.outer_op);
 }
 

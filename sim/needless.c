@@ -24,7 +24,9 @@
  *   not read         the ghost left by itself, or the same bytes came back, before anybody would
  *                    have read it wrongly
  *
- * What is still open at the end is *undecided*.
+ * Some of these no software could have left out all the same, because it depends on what hardware
+ * does by itself; they are called *guard* and *overtaken* instead, and do not count as needless
+ * (needless_lines.c). What is still open at the end is *undecided*.
  *
  * SOUND, NOT EXACT. A needed operation is never called needless. The other way round there is some
  * slack: a store by another path over a dirty ghost, and a fill of a line of which any byte would
@@ -34,10 +36,12 @@
  * been done, so that all of them may be left out together: an operation on a place where the ghost
  * of an earlier one still lies takes it over. That an idle operation is left out changes no ghost.
  *
- * Undecided from the start: TLB operations that dropped something; operations on I lines where they
- * are of another size than D lines; all that is asynchronous.
+ * Undecided from the start: operations on I lines where they are of another size than D lines; and
+ * all that is asynchronous and finds something, because what it will do is not known when it is
+ * issued, and no account of experiments needs it (they run without).
  *
- * This file makes the ghosts of an operation; needless_ghosts.c shows them accesses.
+ * This file makes the ghosts of an operation on lines; needless_ghosts.c shows them accesses. TLB
+ * operations: needless_tlb.c.
  */
 #include <stdlib.h>
 
@@ -60,7 +64,8 @@ static bool make_fills(struct sim *sim, struct sim_needless *needless, enum wher
 struct sim_needless *sim_needless_create(struct sim *sim)
 {
 	struct sim_needless *needless = calloc(1, sizeof(*needless));
-	bool good = needless && make_fills(sim, needless, GHOST_L2, 0);
+	bool good = needless && !needless_lines_create(needless, sim) &&
+		    make_fills(sim, needless, GHOST_L2, 0);
 
 	for (unsigned cpu = 0; good && cpu < sim->machine.cpus; cpu++)
 		good = make_fills(sim, needless, GHOST_L1D, cpu) &&
@@ -80,10 +85,13 @@ void sim_needless_destroy(struct sim_needless *needless)
 			struct ghost *ghost = needless->buckets[i];
 
 			needless->buckets[i] = ghost->next;
-			needless_free_ghost(ghost);
+			needless_free_ghost(needless, ghost);
 		}
 	for (unsigned i = 0; i < 2 * QUIRE_CPUS_MAX + 1; i++)
 		free(needless->fills[i]);
+	needless_entries_destroy(needless);
+	needless_lines_destroy(needless);
+	needless_pages_destroy(needless);
 	free(needless);
 }
 
@@ -239,6 +247,18 @@ static void add_way(struct making *making, enum where where, unsigned cpu, uint3
 	take_over(making, ghost);
 }
 
+static void forget_ghosts(struct making *making)
+{
+	struct sim_needless *needless = making->sim->needless;
+
+	while (making->record->ghosts) {
+		struct ghost *ghost = making->record->ghosts;
+
+		needless_unlink_ghost(needless, ghost);
+		needless_free_ghost(needless, ghost);
+	}
+}
+
 static void add_found(struct making *making, enum where where, unsigned cpu)
 {
 	const struct cache *cache = needless_cache_of(making->sim, where, cpu);
@@ -287,6 +307,12 @@ static void add_ghosts(struct making *making)
 	}
 }
 
+static bool is_by_address(const struct sim_maintenance *op)
+{
+	return op->target == SIM_TARGET_DATA || op->target == SIM_TARGET_INSN ||
+	       op->target == SIM_TARGET_OUTER;
+}
+
 static bool is_insn(const struct sim_maintenance *op)
 {
 	return op->target == SIM_TARGET_INSN || op->target == SIM_TARGET_INSN_SET ||
@@ -314,7 +340,7 @@ static void lose_dirty(struct making *making)
 	}
 }
 
-static bool has_ghosts(struct sim *sim, uint64_t line)
+static bool has_ghosts(const struct sim *sim, uint64_t line)
 {
 	for (const struct ghost *ghost = *needless_bucket_of(sim->needless, line); ghost;
 	     ghost = ghost->next)
@@ -323,78 +349,63 @@ static bool has_ghosts(struct sim *sim, uint64_t line)
 	return false;
 }
 
-void *sim_needless_begin(struct sim *sim, const struct sim_maintenance *op, enum sim_op book)
+struct sim_needless_begun sim_needless_begin(struct sim *sim, const struct sim_maintenance *op,
+					     enum sim_op book)
 {
+	struct sim_needless_begun begun = {.spared = needless_lines_operation(sim, op)};
 	struct making making = {.sim = sim, .op = op};
 
 	if (is_insn(op) && sim->cpu->l1i.line_bytes != sim->cpu->l1d.line_bytes)
-		return NULL;
-	making.record = calloc(1, sizeof(*making.record));
+		return begun;
+	making.record = needless_new_record(sim, book);
 	if (!making.record)
-		return NULL;
-	making.record->site = sim->site;
-	making.record->book = book;
+		return begun;
+	making.record->spared = begun.spared;
 	making.record->to_memory = op->target == SIM_TARGET_DATA && op->point == SIM_COHERENCY &&
 				   sim->l2.present && !sim->machine.l2_outer;
+	making.record->holders = 1;
 	add_ghosts(&making);
-	if (making.record->ghosts && !making.failed) {
-		if (op->action == SIM_INVALIDATE)
-			lose_dirty(&making);
-		return making.record;
-	}
-	while (making.record->ghosts) { /* half of them are worse than none */
-		struct ghost *ghost = making.record->ghosts;
-		bool last = !ghost->sibling;
-
-		needless_unlink_ghost(sim->needless, ghost);
-		needless_free_ghost(ghost);
-		if (last)
-			return NULL;
-	}
-	free(making.record);
-	return NULL;
+	if (making.failed) /* half of them are worse than none */
+		forget_ghosts(&making);
+	if (op->target == SIM_TARGET_INSN_ALL)
+		needless_lines_whole_insn(sim, op, making.record);
+	if (making.record->ghosts && op->action == SIM_INVALIDATE)
+		lose_dirty(&making);
+	begun.record = making.record;
+	return begun;
 }
 
-void sim_needless_end(struct sim *sim, void *begun, const struct sim_maintenance *op,
-		      enum sim_op book, uint64_t ticks, bool idle, enum sim_found found)
+/* What an operation is that found nothing to do, and need not have been done for any other. */
+static enum sim_verdict idle_verdict(const struct sim *sim, const struct sim_maintenance *op,
+				     enum sim_found found)
 {
+	if (found != SIM_FOUND_NONE)
+		return SIM_VERDICT_NOTHING_DIRTY;
+	if (is_by_address(op) && has_ghosts(sim, op->pa >> sim->cpu->l1d.line_shift))
+		return SIM_VERDICT_TWICE;
+	return SIM_VERDICT_NOTHING_THERE;
+}
+
+void sim_needless_end(struct sim *sim, const struct sim_needless_begun *begun,
+		      const struct sim_maintenance *op, enum sim_op book, uint64_t ticks, bool idle,
+		      enum sim_found found)
+{
+	uint64_t address = is_by_address(op) ? op->pa : SIM_NEEDLESS_NOWHERE;
+	struct record *record = begun->record;
 	enum sim_verdict verdict = SIM_VERDICT_UNDECIDED;
-	struct record *record = begun;
 
-	if (idle && found != SIM_FOUND_NONE)
-		verdict = SIM_VERDICT_NOTHING_DIRTY;
-	else if (idle && op->target != SIM_TARGET_INSN_ALL &&
-		 has_ghosts(sim, op->pa >> sim->cpu->l1d.line_shift))
-		verdict = SIM_VERDICT_TWICE;
+	if (idle && begun->spared != SIM_VERDICT_COUNT)
+		verdict = begun->spared;
 	else if (idle)
-		verdict = SIM_VERDICT_NOTHING_THERE;
-	sim_needless_count(sim, book, ticks, verdict);
-	if (record)
-		record->ticks = ticks;
-}
-
-void sim_needless_count(struct sim *sim, enum sim_op book, uint64_t ticks, enum sim_verdict verdict)
-{
-	struct sim_need *need = &sim->needless->needs[sim->site][book];
-
-	need->count[verdict]++;
-	need->ticks[verdict] += ticks;
-}
-
-/* --- Results ---------------------------------------------------------------------------------- */
-
-const struct sim_need *sim_need(const struct sim *sim, enum quire_site site, enum sim_op op)
-{
-	return sim->needless ? &sim->needless->needs[site][op] : NULL;
-}
-
-const char *sim_verdict_name(enum sim_verdict verdict)
-{
-	static const char *const names[] = {
-#define X(id, name) name,
-		SIM_VERDICTS(X)
-#undef X
-	};
-
-	return (unsigned)verdict < SIM_VERDICT_COUNT ? names[verdict] : NULL;
+		verdict = idle_verdict(sim, op, found);
+	if (!record) {
+		sim_needless_count(sim, book, address, ticks, verdict);
+		return;
+	}
+	record->ticks = ticks;
+	if (address != SIM_NEEDLESS_NOWHERE)
+		needless_join_page(sim, record, address);
+	needless_count(sim->needless, record, verdict);
+	record->holders--;
+	needless_release(sim->needless, record);
 }

@@ -24,8 +24,7 @@ struct cache *needless_cache_of(struct sim *sim, enum where where, unsigned cpu)
 	return where == GHOST_L1D ? &sim->cpus[cpu].l1d : &sim->cpus[cpu].l1i;
 }
 
-/* Each record goes with its last ghost. */
-void needless_free_ghost(struct ghost *ghost)
+void needless_free_ghost(struct sim_needless *needless, struct ghost *ghost)
 {
 	struct record *record = ghost->record;
 	struct ghost **at = &record->ghosts;
@@ -33,9 +32,8 @@ void needless_free_ghost(struct ghost *ghost)
 	while (*at != ghost)
 		at = &(*at)->sibling;
 	*at = ghost->sibling;
-	if (!record->ghosts)
-		free(record);
 	free(ghost);
+	needless_release(needless, record);
 }
 
 struct ghost **needless_bucket_of(struct sim_needless *needless, uint64_t line)
@@ -54,27 +52,16 @@ void needless_unlink_ghost(struct sim_needless *needless, struct ghost *ghost)
 
 /* --- Verdicts --------------------------------------------------------------------------------- */
 
-static void count(struct sim_needless *needless, const struct record *record,
-		  enum sim_verdict verdict)
-{
-	struct sim_need *need = &needless->needs[record->site][record->book];
-
-	need->count[verdict]++;
-	need->ticks[verdict] += record->ticks;
-	need->count[SIM_VERDICT_UNDECIDED]--;
-	need->ticks[SIM_VERDICT_UNDECIDED] -= record->ticks;
-}
-
 void needless_decide_needed(struct sim_needless *needless, struct record *record)
 {
 	struct ghost *ghost = record->ghosts;
 
-	count(needless, record, SIM_VERDICT_NEEDED);
+	needless_count(needless, record, SIM_VERDICT_NEEDED);
 	while (ghost) {
 		struct ghost *next = ghost->sibling;
 
 		needless_unlink_ghost(needless, ghost);
-		needless_free_ghost(ghost);
+		needless_free_ghost(needless, ghost);
 		ghost = next;
 	}
 }
@@ -83,10 +70,9 @@ void needless_decide_needed(struct sim_needless *needless, struct record *record
 void needless_end_ghost(struct sim_needless *needless, struct ghost *ghost)
 {
 	if (ghost->record->ghosts == ghost && !ghost->sibling)
-		count(needless, ghost->record,
-		      ghost->record->twice ? SIM_VERDICT_TWICE : SIM_VERDICT_NOT_READ);
+		needless_count_unread(needless, ghost->record);
 	needless_unlink_ghost(needless, ghost);
-	needless_free_ghost(ghost);
+	needless_free_ghost(needless, ghost);
 }
 
 #define NOBODY UINT32_MAX /* no CPU */
@@ -203,22 +189,6 @@ static void leave(struct sim *sim, struct ghost *ghost)
 		end_below(sim, ghost->record, ghost);
 	needless_end_ghost(sim->needless, ghost);
 }
-
-/* One access to a line. */
-struct access {
-	struct sim *sim;
-	/* the first cache that it looks into; GHOST_BELOW: past the first level */
-	enum where where;
-	unsigned cpu;
-	uint32_t set, number; /* its place there */
-	uint64_t line;
-	size_t from, bytes;   /* in the line */
-	bool store;
-	bool misses;          /* the cache does not have it now */
-	bool memory;          /* GHOST_BELOW: it looks at memory only */
-	/* GHOST_BELOW: a coherent device, which looks into L1 D caches at `set` first */
-	bool device;
-};
 
 static bool same_place(const struct access *access, const struct ghost *ghost)
 {
@@ -413,6 +383,21 @@ void sim_needless_settle(struct sim *sim)
 			}
 		}
 	}
+	if (needless)
+		needless_entries_settle(sim, false);
+}
+
+void sim_needless_finish(struct sim *sim)
+{
+	struct sim_needless *needless = sim->needless;
+
+	sim_needless_settle(sim);
+	for (unsigned i = 0; needless && i < NEEDLESS_BUCKETS; i++)
+		for (struct ghost *ghost = needless->buckets[i]; ghost; ghost = ghost->next)
+			if (ghost->record->spared != SIM_VERDICT_COUNT)
+				needless_count(needless, ghost->record, ghost->record->spared);
+	if (needless)
+		needless_entries_settle(sim, true);
 }
 
 /*
@@ -423,6 +408,7 @@ static void meet_all(const struct access *access)
 {
 	struct ghost *ghost;
 
+	needless_lines_access(access);
 	let_leave(access->sim, access->line);
 	ghost = *needless_bucket_of(access->sim->needless, access->line);
 	while (ghost) {

@@ -379,6 +379,8 @@ void sim_site_begin(struct sim *sim, enum quire_site site)
 void sim_site_end(struct sim *sim, enum quire_site site)
 {
 	(void)site;
+	if (sim->needless)
+		sim_needless_site_end(sim);
 	sim->site = QUIRE_SITE_COUNT;
 }
 

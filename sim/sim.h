@@ -385,9 +385,14 @@ const char *sim_op_name(enum sim_op op);
  * Was an operation needed? X(identifier, words). It was if some later read would have been wrong
  * without it. The verdicts are safe, not exact (sim/needless.c): what was needed is never called
  * needless, and all that are called needless could have been left out together.
+ *
+ * Two kinds were not needed in this run, and are not needless either: no software could have left
+ * them out that does not know what hardware does by itself.
  */
 #define SIM_VERDICTS(X)                                                                            \
 	X(NEEDED, "needed")                                                                        \
+	X(GUARD, "guard") /* nobody read it, but hardware may have filled what is stale now */     \
+	X(OVERTAKEN, "overtaken") /* it was dirty, and had left the cache by itself */             \
 	X(NOTHING_DIRTY, "nothing dirty") /* a clean of a line that was not dirty */               \
 	X(NOTHING_THERE, "nothing there") /* no line, no TLB entry */                              \
 	X(TWICE, "twice")       /* one before or after it did the same, with no read in between */ \
@@ -401,16 +406,27 @@ enum sim_verdict {
 		SIM_VERDICT_COUNT
 };
 
+/* Does an operation with that verdict count as needless? */
+bool sim_verdict_is_needless(enum sim_verdict verdict);
+
+/*
+ * `pages` counts pages instead of lines: a site's operations on lines of one page that follow each
+ * other are one, and it is needed if one of them is. Operations on more or less than a line of a
+ * known page count as one each.
+ */
 struct sim_need {
 	uint64_t count[SIM_VERDICT_COUNT];
 	uint64_t ticks[SIM_VERDICT_COUNT];
+	uint64_t pages[SIM_VERDICT_COUNT];
 };
 
 /* Barriers have none. NULL: options.needless is off. */
 const struct sim_need *sim_need(const struct sim *sim, enum quire_site site, enum sim_op op);
 const char *sim_verdict_name(enum sim_verdict verdict); /* NULL beyond the list */
-/* Decides what has left the caches unnoticed: before the results of a run are taken. */
+/* Decides what has left caches and TLBs unnoticed: before results are taken. */
 void sim_needless_settle(struct sim *sim);
+/* The same, and no access will follow: the run is over. */
+void sim_needless_finish(struct sim *sim);
 
 struct sim_counts {
 	uint64_t lines;      /* line accesses of the data side */

@@ -35,13 +35,14 @@ struct sim_tlb_state *sim_tlb_create(const struct sim_machine *machine,
 	/* On PA-RISC the space is a part of the address, not a tag that a TLB may lack. */
 	tlb->tagged = machine->tlb.tagged || machine->isa == SIM_PARISC;
 	tlb->next = allocator->alloc(allocator->context, tlb->sets * sizeof(*tlb->next), 64);
+	tlb->turns = allocator->alloc(allocator->context, tlb->sets * sizeof(*tlb->turns), 64);
 	tlb->entries = allocator->alloc(allocator->context,
 					(size_t)tlb->sets * tlb->ways * sizeof(*tlb->entries), 64);
 	tlb->upper_count = machine->tlb.walk_cache;
 	if (tlb->upper_count)
 		tlb->upper = allocator->alloc(allocator->context,
 					      tlb->upper_count * sizeof(*tlb->upper), 64);
-	if (!tlb->next || !tlb->entries || (tlb->upper_count && !tlb->upper)) {
+	if (!tlb->next || !tlb->turns || !tlb->entries || (tlb->upper_count && !tlb->upper)) {
 		sim_tlb_destroy(tlb, allocator);
 		return NULL;
 	}
@@ -54,6 +55,7 @@ void sim_tlb_destroy(struct sim_tlb_state *tlb, const struct sim_allocator *allo
 		return;
 	allocator->free(allocator->context, tlb->upper);
 	allocator->free(allocator->context, tlb->entries);
+	allocator->free(allocator->context, tlb->turns);
 	allocator->free(allocator->context, tlb->next);
 	allocator->free(allocator->context, tlb);
 }
@@ -85,8 +87,7 @@ struct sim_translation *sim_tlb_find(struct sim_tlb_state *tlb, uint64_t page, u
 	return NULL;
 }
 
-/* The rights that belong to a side. */
-static unsigned side_bits(unsigned sides)
+unsigned sim_tlb_side_bits(unsigned sides)
 {
 	unsigned bits = sides;
 
@@ -102,7 +103,7 @@ static bool drop_sides(struct sim_translation *entry, unsigned sides)
 {
 	if (!(entry->bits & sides))
 		return false;
-	entry->bits &= ~side_bits(sides);
+	entry->bits &= ~sim_tlb_side_bits(sides);
 	if (!(entry->bits & SIM_TLB_BOTH_SIDES))
 		entry->bits = 0;
 	return true;
@@ -130,6 +131,7 @@ static struct sim_translation *choose_victim(struct sim_tlb_state *tlb,
 		return empty;
 	empty = &entries[tlb->next[set]];
 	tlb->next[set] = (tlb->next[set] + 1) % tlb->ways;
+	tlb->turns[set]++;
 	return empty;
 }
 
@@ -140,7 +142,7 @@ void sim_tlb_insert(struct sim_tlb_state *tlb, const struct sim_translation *tra
 
 	if (entry->bits && entry->page == translation->page && entry->frame == translation->frame &&
 	    entry->number == translation->number)
-		kept = entry->bits & side_bits(SIM_TLB_BOTH_SIDES & ~translation->bits);
+		kept = entry->bits & sim_tlb_side_bits(SIM_TLB_BOTH_SIDES & ~translation->bits);
 	if (!(kept & SIM_TLB_BOTH_SIDES))
 		kept = 0;
 	*entry = *translation;
@@ -208,8 +210,11 @@ void sim_tlb_operation(struct sim *sim, const struct sim_tlb_match *match, bool 
 	const struct sim_costs *cost = &sim->machine.cost;
 	uint64_t ticks = book == SIM_OP_TLB_ALL ? cost->tlb_all : cost->tlb_op;
 	bool waits = sim->pending && sim->machine.isa != SIM_X86_64; /* INVLPG and CR3 serialize */
+	struct record *record = NULL;
 	bool found = false;
 
+	if (sim->needless && !waits)
+		record = sim_needless_tlb_begin(sim, match, all_cpus, book);
 	for (unsigned i = 0; i < sim->machine.cpus; i++) {
 		if (!all_cpus && i != sim->current)
 			continue;
@@ -223,8 +228,7 @@ void sim_tlb_operation(struct sim *sim, const struct sim_tlb_match *match, bool 
 		ticks += cost->broadcast;
 	sim_book(sim, book, ticks, !found);
 	if (sim->needless)
-		sim_needless_count(sim, book, ticks,
-				   found ? SIM_VERDICT_UNDECIDED : SIM_VERDICT_NOTHING_THERE);
+		sim_needless_tlb_end(sim, record, book, ticks, !found);
 }
 
 /* --- Translation -------------------------------------------------------------------------- */
@@ -310,26 +314,44 @@ static void report_entry(struct sim *sim, const struct sim_translation *entry, u
 	sim_witness_report(sim, &violation);
 }
 
+/*
+ * Why an entry must not be used now, and *at where that is said; SIM_CAUSE_UNKNOWN: it may, or
+ * nobody can tell.
+ */
+static enum sim_cause find_stale(struct sim *sim, const struct sim_translation *entry, uintptr_t va,
+				 unsigned need, quire_pa_t *at)
+{
+	struct sim_translation now = {0};
+
+	if (sim_is_bare(sim) || sim->reference_fill.is)
+		return SIM_CAUSE_UNKNOWN;
+	*at = entry->frame << QUIRE_PAGE_SHIFT;
+	if ((need & SIM_TLB_USER) && sim_frame_is_freed(sim, *at))
+		return SIM_CAUSE_FRAME_FREED;
+	if (!ask_tables(sim, va, need, &now, at))
+		return SIM_CAUSE_UNKNOWN;
+	if (now.bits && now.frame == entry->frame && (now.bits & need) == need)
+		return SIM_CAUSE_UNKNOWN;
+	return sim_operation_changed(sim, *at) ? SIM_CAUSE_UNKNOWN : SIM_CAUSE_NOT_PURGED;
+}
+
+bool sim_tlb_is_stale(struct sim *sim, const struct sim_translation *entry, uintptr_t va,
+		      unsigned need)
+{
+	quire_pa_t at;
+
+	return find_stale(sim, entry, va, need, &at) != SIM_CAUSE_UNKNOWN;
+}
+
 /* Reports an entry that is used against what the tables mean to say now. */
 static void witness_entry(struct sim *sim, const struct sim_translation *entry, uintptr_t va,
 			  unsigned need)
 {
-	struct sim_translation now = {0};
 	quire_pa_t at;
+	enum sim_cause cause = find_stale(sim, entry, va, need, &at);
 
-	if (sim_is_bare(sim) || sim->reference_fill.is)
-		return;
-	if ((need & SIM_TLB_USER) && sim_frame_is_freed(sim, entry->frame << QUIRE_PAGE_SHIFT)) {
-		report_entry(sim, entry, va, SIM_CAUSE_FRAME_FREED,
-			     entry->frame << QUIRE_PAGE_SHIFT);
-		return;
-	}
-	if (!ask_tables(sim, va, need, &now, &at))
-		return;
-	if (now.bits && now.frame == entry->frame && (now.bits & need) == need)
-		return;
-	if (!sim_operation_changed(sim, at))
-		report_entry(sim, entry, va, SIM_CAUSE_NOT_PURGED, at);
+	if (cause != SIM_CAUSE_UNKNOWN)
+		report_entry(sim, entry, va, cause, at);
 }
 
 /* A miss. 0: look again. */
@@ -392,6 +414,19 @@ static struct sim_translation *look_up(struct sim *sim, uintptr_t va, unsigned s
 			    sides);
 }
 
+/* The entries that operations dropped meet what is looked up now. */
+static void show_ghosts(struct sim *sim, uintptr_t va, unsigned need, unsigned sides,
+			const struct sim_translation *entry)
+{
+	struct sim_tlb_match match = {
+		.page = va >> QUIRE_PAGE_SHIFT,
+		.number = sim_current_number(sim, va),
+		.sides = sides,
+	};
+
+	sim_needless_translate(sim, &match, va, need, entry);
+}
+
 int sim_translate(struct sim *sim, uintptr_t va, enum quire_access access, bool nonaccess,
 		  quire_pa_t *pa, bool *uncached)
 {
@@ -404,6 +439,8 @@ int sim_translate(struct sim *sim, uintptr_t va, enum quire_access access, bool 
 		struct sim_translation *entry = look_up(sim, va, sides);
 		int error;
 
+		if (sim->needless)
+			show_ghosts(sim, va, need, sides, entry);
 		if (entry && (entry->bits & need) == need) {
 			if (need)
 				witness_entry(sim, entry, va, need);

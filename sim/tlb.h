@@ -45,6 +45,7 @@ struct sim_tlb_state {
 	uint32_t sets, ways;
 	bool tagged;
 	uint32_t *next;                  /* [sets] the way to replace next */
+	uint32_t *turns;                 /* [sets] entries that made room so far: needless_tlb.c */
 	struct sim_translation *entries; /* [sets * ways] */
 	uint16_t hints[SIM_TLB_HINTS];   /* index of an entry, by the low bits of its page */
 	/* walk_cache.c: entries that lead to tables; page, frame and span_shift are theirs */
@@ -67,6 +68,9 @@ struct sim_translation *sim_tlb_find(struct sim_tlb_state *tlb, uint64_t page, u
 				     unsigned sides);
 /* Takes the place of an entry that matches the same addresses, or joins it as its other side. */
 void sim_tlb_insert(struct sim_tlb_state *tlb, const struct sim_translation *translation);
+
+/* The bits of an entry that go with its sides: rights and the sides themselves. */
+unsigned sim_tlb_side_bits(unsigned sides);
 
 /* Which entries a purge drops. */
 struct sim_tlb_match {
@@ -94,6 +98,10 @@ const struct sim_maintenance *sim_pending_on_entry(const struct sim *sim,
 						   const struct sim_translation *entry);
 /* The same for one entry by position (modulo the number of entries). */
 bool sim_tlb_purge_index(struct sim_tlb_state *tlb, uint64_t index, unsigned sides);
+
+/* Would an access be wrong that used the entry now? False also where nobody can tell. */
+bool sim_tlb_is_stale(struct sim *sim, const struct sim_translation *entry, uintptr_t va,
+		      unsigned need);
 
 /*
  * A TLB instruction: purges on this or on all CPUs; charges tlb_op or tlb_all as `book` says, and

@@ -88,16 +88,19 @@ static void find_traits(struct quire_machine *machine)
 	}
 }
 
-static int armv7_boot_cpu(struct quire_machine *machine)
+static void armv7_empty_cpu(struct quire_machine *machine)
+{
+	quire_armv7_caches_here(machine);
+	armv7_tlbiall(machine->port.hw);
+	armv7_dsb(machine->port.hw);
+}
+
+static void armv7_boot_cpu(struct quire_machine *machine)
 {
 	struct quire_hw *hw = machine->port.hw;
 
-	quire_armv7_caches_here(machine);
-	armv7_tlbiall(hw);
-	armv7_dsb(hw);
 	armv7_set_sctlr(hw, armv7_sctlr(hw) | SCTLR_AFE | SCTLR_TRE | SCTLR_I | SCTLR_Z | SCTLR_C);
 	armv7_isb(hw);
-	return 0;
 }
 
 static int armv7_boot(struct quire_machine *machine)
@@ -113,13 +116,12 @@ static int armv7_boot(struct quire_machine *machine)
 	quire_atomic_init(&state->lock, 0);
 	quire_atomic_init(&state->outer, 0);
 	state->generation = 1;
-	state->next = 1;
 	state->kernel_ttbr0 = armv7_ttbr0(machine->port.hw);
 	state->pl310 = armv7_pl310_base(machine->port.hw);
 	find_traits(machine);
 	state->ttbr0_flags =
 		machine->traits.walker_sees_data ? TTBR_CACHED_WALKS : TTBR_UNCACHED_WALKS;
-	return armv7_boot_cpu(machine);
+	return 0;
 }
 
 static void armv7_halt(struct quire_machine *machine)
@@ -151,6 +153,7 @@ const struct quire_arch quire_arch_armv7 = {
 			.user_high = 0x80000000u,
 		},
 	.boot = armv7_boot,
+	.empty_cpu = armv7_empty_cpu,
 	.boot_cpu = armv7_boot_cpu,
 	.halt = armv7_halt,
 	.cycles = armv7_cycles,

@@ -11,7 +11,10 @@
  * WHAT THE EMBEDDING KERNEL'S START-UP CODE SETS, once and for all: the MMU is on; TTBCR.N is 1,
  * the kernel lives in the upper 2 GB through TTBR1, and TTBR0 points to a table that maps no user
  * address; domain 0 is a client (DACR); PRRR and NMRR say that region 7 is normal write-back
- * write-allocate and region 1 normal uncached; the cycle counter runs (PMCR.E, PMCNTENSET.C).
+ * write-allocate and region 1 normal uncached; the cycle counter runs (PMCR.E, PMCNTENSET.C). The L1
+ * D cache of a CPU that comes out of reset was invalidated before it was turned on: it may hold
+ * anything then, dirty lines too (DDI 0406C, "Behavior of the caches at reset"; so on a Cortex-A9),
+ * and emptying it here writes dirty lines back.
  */
 #ifndef QUIRE_ARCH_ARMV7_H
 #define QUIRE_ARCH_ARMV7_H
@@ -33,7 +36,6 @@ struct armv7_state {
 	struct quire_atomic lock; /* of everything below but cpu[].cycles */
 	uint64_t generation;
 	uint32_t used[ARMV7_ASIDS / 32]; /* ASIDs given out in this generation */
-	uint32_t next;                   /* where the search goes on */
 	uint32_t kernel_ttbr0;           /* at boot: maps no user address */
 	uint32_t ttbr0_flags;
 	uint32_t levels;           /* D or unified cache levels up to the point of coherency */

@@ -11,8 +11,6 @@
  */
 #include "arch/armv7/armv7.h"
 
-#define ASID_MASK 0xffu
-
 /* --- ASIDs, under state->lock ------------------------------------------------------------ */
 
 static void asid_mark(struct armv7_state *state, uint32_t asid)
@@ -25,17 +23,15 @@ static bool asid_used(const struct armv7_state *state, uint32_t asid)
 	return state->used[asid / 32] >> asid % 32 & 1;
 }
 
-/* A free ASID of this generation; 0: none is left. */
+/*
+ * The least free ASID of this generation, so that one which went back with TLB entries shows at
+ * once; 0: none is left.
+ */
 static uint32_t asid_find(struct armv7_state *state)
 {
-	for (uint32_t i = 0; i < ARMV7_ASIDS; i++) {
-		uint32_t asid = (state->next + i) & ASID_MASK;
-
-		if (asid && !asid_used(state, asid)) {
-			state->next = asid + 1;
+	for (uint32_t asid = 1; asid < ARMV7_ASIDS; asid++)
+		if (!asid_used(state, asid))
 			return asid;
-		}
-	}
 	return 0;
 }
 

@@ -34,13 +34,16 @@ static void set_traits(struct quire_machine *machine, const struct parisc_cache_
 	traits->tlb_entries = info->data_tlb_entries;
 }
 
-static int parisc_boot_cpu(struct quire_machine *machine)
+static void parisc_empty_cpu(struct quire_machine *machine)
 {
 	quire_parisc_data_here(machine);
 	quire_parisc_insn_here(machine);
 	quire_parisc_tlb_here(machine);
+}
+
+static void parisc_boot_cpu(struct quire_machine *machine)
+{
 	parisc_set_user_space(machine->port.hw, PARISC_NO_SPACE);
-	return 0;
 }
 
 static int parisc_boot(struct quire_machine *machine)
@@ -64,7 +67,7 @@ static int parisc_boot(struct quire_machine *machine)
 	state->info = info;
 	state->used[0] = 1u << PARISC_KERNEL_SPACE | 1u << PARISC_NO_SPACE;
 	machine->state = state;
-	return parisc_boot_cpu(machine);
+	return 0;
 }
 
 static void parisc_halt(struct quire_machine *machine)
@@ -94,6 +97,7 @@ const struct quire_arch quire_arch_parisc = {
 			.user_high = 0xf0000000u,
 		},
 	.boot = parisc_boot,
+	.empty_cpu = parisc_empty_cpu,
 	.boot_cpu = parisc_boot_cpu,
 	.halt = parisc_halt,
 	.cycles = parisc_cycles,

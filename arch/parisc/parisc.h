@@ -33,7 +33,6 @@ struct parisc_cpu {
 struct parisc_state {
 	struct quire_atomic lock;  /* of the numbers, and of the sets context->cpus */
 	struct quire_atomic purge; /* one TLB purge at a time is on the bus */
-	uint32_t next;             /* where the search for a number goes on */
 	uint32_t used[PARISC_SPACES / 32];
 	struct parisc_cache_info info;
 	struct parisc_cpu cpu[]; /* port.cpus */

@@ -100,20 +100,20 @@ void quire_parisc_entry_barrier(struct quire_machine *machine)
 
 /* --- Space numbers ----------------------------------------------------------------------- */
 
-/* A number is free again when its context ends: the TLB holds nothing of it then. */
+/*
+ * The least free number, so that one which went back with TLB entries shows at once. It is free
+ * again when its context ends: the TLB holds nothing of it then.
+ */
 int quire_parisc_context_create(struct quire_machine *machine, struct quire_context *context)
 {
 	struct parisc_state *state = parisc_state(machine);
 	int error = -QUIRE_ENOMEM;
 
 	arch_lock(machine, &state->lock);
-	for (uint32_t i = 0; i < PARISC_SPACES; i++) {
-		uint32_t number = (state->next + i) % PARISC_SPACES;
-
+	for (uint32_t number = 0; number < PARISC_SPACES; number++) {
 		if (state->used[number / 32] >> number % 32 & 1)
 			continue;
 		state->used[number / 32] |= 1u << number % 32;
-		state->next = number + 1;
 		context->number = number;
 		context->generation = 0;
 		context->cpus = 0;

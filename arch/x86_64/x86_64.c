@@ -187,10 +187,15 @@ static unsigned x86_tlb_entries(struct quire_machine *machine)
 	return most ? most : X86_TLB_ENTRIES_LEAST;
 }
 
-static int x86_boot_cpu(struct quire_machine *machine)
+/* Caches are coherent from reset on; they need not be emptied. */
+static void x86_empty_cpu(struct quire_machine *machine)
 {
 	x86_set_cr3(machine->port.hw, x86_cr3(machine->port.hw));
-	return 0;
+}
+
+static void x86_boot_cpu(struct quire_machine *machine)
+{
+	(void)machine;
 }
 
 static int x86_boot(struct quire_machine *machine)
@@ -218,7 +223,7 @@ static int x86_boot(struct quire_machine *machine)
 		.tlb_entries = x86_tlb_entries(machine),
 	};
 	x86_find_caches(machine);
-	return x86_boot_cpu(machine);
+	return 0;
 }
 
 static void x86_halt(struct quire_machine *machine)
@@ -397,6 +402,7 @@ const struct quire_arch quire_arch_x86_64 = {
 			.user_high = ((uintptr_t)1 << 47) - QUIRE_PAGE_BYTES,
 		},
 	.boot = x86_boot,
+	.empty_cpu = x86_empty_cpu,
 	.boot_cpu = x86_boot_cpu,
 	.halt = x86_halt,
 	.cycles = x86_cycles,

@@ -9,36 +9,41 @@
 #ifndef QUIRE_SITE_H
 #define QUIRE_SITE_H
 
-/* X(identifier, printed name) */
+/*
+ * What is wrong when the maintenance of a site is left out.
+ *
+ * X(identifier, printed name, what it keeps): DATA: somebody reads what is stale, or loses what he
+ * wrote; COST: results are right all the same, at more cost.
+ */
 #define QUIRE_SITES(X)                                                                             \
-	X(KERNEL_WROTE, "coherence.kernel-wrote")        /* kernel stored by its own mapping */    \
-	X(KERNEL_READ, "coherence.kernel-read") /* kernel will load what users may see */          \
-	X(USER_MAP_D, "coherence.user-map.data") /* deferred D flush as a mapping appears */       \
-	X(USER_MAP_I, "coherence.user-map.insn") /* deferred I sync, executable mapping */         \
-	X(USER_COLOUR, "coherence.user-map.colour") /* other colours, as a mapping appears */      \
-	X(COPY_SOURCE, "coherence.copy.source") /* source of copy on write, user's colour */       \
-	X(COPY_TARGET, "coherence.copy.target") /* target of a copy or clear, user's colour */     \
-	X(UNMAP_PAGE, "coherence.unmap.page") /* one page's user lines as its mapping goes */      \
-	X(UNMAP_RANGE_D, "flush-range.unmap.data") /* D cache of a user range before it goes */    \
-	X(UNMAP_RANGE_I, "flush-range.unmap.insn") /* I cache of a user range before it goes */    \
-	X(PAGE_FREE, "coherence.page-free") /* lines of a frame that changes owner */              \
-	X(DMA_TO_DEVICE, "dma.to-device") /* page cleaned for a device that reads memory */        \
-	X(DMA_FROM_DEVICE, "dma.from-device.before") /* lines dropped before a device writes */    \
-	X(DMA_FROM_DEVICE_DONE, "dma.from-device.after") /* lines dropped after a device wrote */  \
-	X(TABLE_ENTRY, "table.entry") /* a leaf entry cleaned for the walker */                    \
-	X(TABLE_UPPER, "table.upper") /* an upper entry cleaned for the walker */                  \
-	X(TABLE_NEW, "table.new") /* a new, empty table cleaned for the walker */                  \
-	X(TLB_PAGE, "tlb.page")                          /* one entry changed or removed */        \
-	X(TLB_BATCH, "tlb.batch")                        /* a batch of entries removed */          \
-	X(TLB_PROTECT, "tlb.protect")                    /* a range narrowed */                    \
-	X(TLB_FORK, "tlb.fork") /* a space write-protected for copy on write */                    \
-	X(TLB_SPACE, "tlb.space") /* a space ends, or its number is reused */                      \
-	X(TLB_ALIAS, "tlb.alias") /* the kernel's alias window moved to another page */            \
-	X(CALIBRATE, "flush-range.calibrate")            /* timing at boot */                      \
-	X(BOOT, "arch.boot")                             /* caches and TLBs made empty at boot */
+	X(KERNEL_WROTE, "coherence.kernel-wrote", DATA) /* kernel stored by its own mapping */     \
+	X(KERNEL_READ, "coherence.kernel-read", DATA)   /* kernel will load what users may see */  \
+	X(USER_MAP_D, "coherence.user-map.data", DATA) /* deferred D flush as a mapping appears */ \
+	X(USER_MAP_I, "coherence.user-map.insn", DATA) /* deferred I sync, executable mapping */   \
+	X(USER_COLOUR, "coherence.user-map.colour", DATA) /* other colours as one appears */       \
+	X(COPY_SOURCE, "coherence.copy.source", DATA)     /* copy on write, the user's colour */   \
+	X(COPY_TARGET, "coherence.copy.target", DATA)     /* of a copy or clear, the same */       \
+	X(UNMAP_PAGE, "coherence.unmap.page", DATA)       /* a page's lines as its mapping goes */ \
+	X(UNMAP_RANGE_D, "flush-range.unmap.data", DATA)  /* D lines of a range that goes */       \
+	X(UNMAP_RANGE_I, "flush-range.unmap.insn", DATA)  /* I lines of a range that goes */       \
+	X(PAGE_FREE, "coherence.page-free", DATA) /* lines of a frame that changes owner */        \
+	X(DMA_TO_DEVICE, "dma.to-device", DATA) /* page cleaned for a device that reads memory */  \
+	X(DMA_FROM_DEVICE, "dma.from-device.before", DATA)     /* lines dropped, then it writes */ \
+	X(DMA_FROM_DEVICE_DONE, "dma.from-device.after", DATA) /* it has written */                \
+	X(TABLE_ENTRY, "table.entry", DATA) /* a leaf entry cleaned for the walker */              \
+	X(TABLE_UPPER, "table.upper", DATA) /* an upper entry cleaned for the walker */            \
+	X(TABLE_NEW, "table.new", DATA)     /* a new, empty table cleaned for the walker */        \
+	X(TLB_PAGE, "tlb.page", DATA)       /* one entry changed or removed */                     \
+	X(TLB_BATCH, "tlb.batch", DATA)     /* a batch of entries removed */                       \
+	X(TLB_PROTECT, "tlb.protect", DATA) /* a range narrowed */                                 \
+	X(TLB_FORK, "tlb.fork", DATA)       /* a space write-protected for copy on write */        \
+	X(TLB_SPACE, "tlb.space", DATA)     /* a space ends: its number will be another's */       \
+	X(TLB_ALIAS, "tlb.alias", DATA)     /* a temporary mapping of the kernel's ends */         \
+	X(CALIBRATE, "flush-range.calibrate", COST) /* timing at boot */                           \
+	X(BOOT, "arch.boot", DATA)                  /* caches and TLBs made empty at boot */
 
 enum quire_site {
-#define X(id, name) QUIRE_SITE_##id,
+#define X(id, name, keeps) QUIRE_SITE_##id,
 	QUIRE_SITES(X)
 #undef X
 		QUIRE_SITE_COUNT
@@ -86,6 +91,12 @@ enum quire_step {
 		QUIRE_STEP_COUNT
 };
 
+enum quire_site_keeps {
+	QUIRE_SITE_KEEPS_DATA,
+	QUIRE_SITE_KEEPS_COST,
+};
+
+enum quire_site_keeps quire_site_keeps(enum quire_site site);
 /* The printed names; NULL beyond the lists. */
 const char *quire_site_name(enum quire_site site);
 const char *quire_step_name(enum quire_step step);

@@ -44,9 +44,10 @@ void arch_machine_start(struct arch_machine *a, const struct sim_machine *machin
 	a->m.arch = a->arch;
 	a->next_table = ARCH_TABLES;
 	require(!a->arch->boot(&a->m), "the architecture does not boot");
-	for (unsigned cpu = 1; cpu < machine->cpus; cpu++) {
+	for (unsigned cpu = 0; cpu < machine->cpus; cpu++) {
 		sim_switch(a->s.sim, cpu);
-		require(!a->arch->boot_cpu(&a->m), "a CPU does not boot");
+		a->arch->empty_cpu(&a->m);
+		a->arch->boot_cpu(&a->m);
 	}
 	sim_switch(a->s.sim, 0);
 }

@@ -62,9 +62,14 @@ static void test_dropped_sites(void **state)
 		enum quire_site site;
 		unsigned steps;
 	} cases[] = {
-		{"cortex-a8", QUIRE_SITE_TABLE_ENTRY, 2}, {"pandaboard", QUIRE_SITE_USER_MAP_D, 4},
-		{"pandaboard", QUIRE_SITE_TLB_BATCH, 4},  {"hp-a500", QUIRE_SITE_KERNEL_WROTE, 4},
+		{"cortex-a8", QUIRE_SITE_TABLE_ENTRY, 2},
+		{"pandaboard", QUIRE_SITE_USER_MAP_D, 3},
+		{"pandaboard", QUIRE_SITE_TLB_BATCH, 4},
+		{"hp-a500", QUIRE_SITE_KERNEL_WROTE, 4},
 		{"hp-a500", QUIRE_SITE_KERNEL_READ, 3},
+		{"cortex-a8", QUIRE_SITE_TABLE_NEW, 4},
+		{"pandaboard", QUIRE_SITE_BOOT, 1},
+		{"cortex-a8", QUIRE_SITE_DMA_FROM_DEVICE, 4},
 	};
 
 	(void)state;
@@ -273,6 +278,58 @@ static void test_random(void **state)
 	assert_memory_equal(first.run, second.run, first.length * sizeof(first.run[0]));
 }
 
+/* What only long runs need is caught by walks, the same number of them on every host. */
+static void test_long_runs(void **state)
+{
+	static const struct {
+		const char *machine;
+		enum quire_site site;
+		enum quire_coherence_policy coherence;
+	} cases[] = {
+		{"hp-a500", QUIRE_SITE_PAGE_FREE, QUIRE_COHERENCE_PAGE},
+		{"hp-a500", QUIRE_SITE_UNMAP_RANGE_I, QUIRE_COHERENCE_PAGE},
+		{"hp-a500", QUIRE_SITE_TLB_ALIAS, QUIRE_COHERENCE_PAGE},
+		{"hp-a500", QUIRE_SITE_COPY_TARGET, QUIRE_COHERENCE_EXACT},
+		{"cortex-a8", QUIRE_SITE_TLB_SPACE, QUIRE_COHERENCE_PAGE},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct explore_setting setting = setting_for(cases[i].machine, 1, 1);
+		struct explore_bounds bounds = {.depth = 24, .jobs = 1, .walks = 200000};
+		struct explore_result result;
+		struct explore_job job;
+
+		setting.dropped = cases[i].site;
+		setting.policy.coherence = cases[i].coherence;
+		explore_random(&setting, &bounds, 0, &result);
+		assert_int_equal(result.end, EXPLORE_REFUTED);
+		assert_null(explore_job_create(&job, &setting));
+		assert_true(explore_replay(&job, result.run, result.length));
+		explore_job_destroy(&job);
+	}
+}
+
+/* So many walks and no more; and what they say of a site to which Quire never comes. */
+static void test_walks_are_counted(void **state)
+{
+	struct explore_setting setting = setting_for("core-i5-2012", 1, 1);
+	struct explore_bounds bounds = {.depth = 24, .jobs = 2, .walks = 50};
+	struct explore_result result;
+	atomic_bool asked = false;
+
+	(void)state;
+	setting.asked = &asked;
+	setting.dropped = QUIRE_SITE_USER_MAP_D;
+	explore_random(&setting, &bounds, 0, &result);
+	assert_int_equal(result.end, EXPLORE_SAFE);
+	assert_int_equal(result.states, 50);
+	assert_false(asked);
+	setting.dropped = QUIRE_SITE_TLB_BATCH;
+	explore_random(&setting, &bounds, 0, &result);
+	assert_true(asked);
+}
+
 /*
  * With two calls at once: no run of three steps fails, and each call is met at several points. On
  * the second machine a walk meets entries between their store and their clean, which is allowed.
@@ -363,6 +420,8 @@ int main(void)
 		cmocka_unit_test(test_half_done),
 		cmocka_unit_test(test_out_of_time),
 		cmocka_unit_test(test_nothing_waits),
+		cmocka_unit_test(test_long_runs),
+		cmocka_unit_test(test_walks_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

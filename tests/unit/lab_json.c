@@ -11,26 +11,35 @@
 
 #include "tests/support/sample_experiment.h"
 
-static char *write_document(bool faulty)
+static char *write_experiment(struct lab_experiment *experiment)
 {
-	struct lab_experiment *experiments[] = {sample_experiment(faulty)};
 	char *text = NULL;
 	size_t bytes;
 	FILE *to = open_memstream(&text, &bytes);
 
-	assert_true(lab_json(to, experiments, 1));
+	assert_true(lab_json(to, &experiment, 1));
 	fclose(to);
 	return text;
 }
 
-static json_t *read_document(bool faulty)
+static char *write_document(bool faulty)
 {
-	char *text = write_document(faulty);
+	return write_experiment(sample_experiment(faulty));
+}
+
+static json_t *read_experiment(struct lab_experiment *experiment)
+{
+	char *text = write_experiment(experiment);
 	json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
 
 	free(text);
 	assert_non_null(root);
 	return root;
+}
+
+static json_t *read_document(bool faulty)
+{
+	return read_experiment(sample_experiment(faulty));
 }
 
 /* The variant's member of that name. */
@@ -111,6 +120,49 @@ static void test_rest(void **state)
 	json_decref(root);
 }
 
+static json_int_t number(json_t *object, const char *key)
+{
+	return json_integer_value(json_object_get(object, key));
+}
+
+/* By verdict, where it was found out; elsewhere there is nothing to say. */
+static void test_verdicts(void **state)
+{
+	struct lab_maintenance decided = {
+		.site = QUIRE_SITE_TABLE_NEW,
+		.count = 9,
+		.needless = 3,
+		.decided = true,
+		.pages = 5,
+		.needless_pages = 2,
+		.need.count[SIM_VERDICT_GUARD] = 6,
+		.need.pages[SIM_VERDICT_GUARD] = 4,
+		.need.ticks[SIM_VERDICT_GUARD] = 7 * SIM_TICKS_A_CYCLE,
+	};
+	struct lab_experiment *experiment = sample_experiment(false);
+	json_t *root = read_document(false), *first, *guard;
+
+	(void)state;
+	first = json_array_get(member(root, 0, "maintenance"), 0);
+	assert_true(json_is_null(json_object_get(first, "pages")));
+	assert_true(json_is_null(json_object_get(first, "needless_pages")));
+	assert_true(json_is_null(json_object_get(first, "verdicts")));
+	json_decref(root);
+
+	experiment->variants[0].maintenance = &decided;
+	experiment->variants[0].maintenance_count = 1;
+	root = read_experiment(experiment);
+	first = json_array_get(member(root, 0, "maintenance"), 0);
+	guard = json_object_get(json_object_get(first, "verdicts"), "guard");
+	assert_int_equal(number(first, "needless"), 3);
+	assert_int_equal(number(first, "pages"), 5);
+	assert_int_equal(number(first, "needless_pages"), 2);
+	assert_int_equal(number(guard, "count"), 6);
+	assert_int_equal(number(guard, "pages"), 4);
+	assert_int_equal(number(guard, "cycles"), 7);
+	json_decref(root);
+}
+
 static void test_faults(void **state)
 {
 	json_t *root = read_document(true);
@@ -181,9 +233,10 @@ static void test_failing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_head),  cmocka_unit_test(test_measures),
-		cmocka_unit_test(test_rest),  cmocka_unit_test(test_faults),
-		cmocka_unit_test(test_bytes), cmocka_unit_test(test_failing),
+		cmocka_unit_test(test_head),	 cmocka_unit_test(test_measures),
+		cmocka_unit_test(test_rest),	 cmocka_unit_test(test_verdicts),
+		cmocka_unit_test(test_faults),	 cmocka_unit_test(test_bytes),
+		cmocka_unit_test(test_failing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

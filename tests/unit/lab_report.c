@@ -162,7 +162,11 @@ static void test_verdicts(void **state)
 		 .decided = true,
 		 .needless = 3,
 		 .wasted = 250,
+		 .pages = 3,
+		 .needless_pages = 1,
 		 .need = {.count = {[SIM_VERDICT_NEEDED] = 5,
+				    [SIM_VERDICT_GUARD] = 2,
+				    [SIM_VERDICT_OVERTAKEN] = 12,
 				    [SIM_VERDICT_NOTHING_DIRTY] = 2,
 				    [SIM_VERDICT_TWICE] = 1,
 				    [SIM_VERDICT_UNDECIDED] = 1}}},
@@ -187,7 +191,11 @@ static void test_verdicts(void **state)
 	has(text, "\nNEEDLESS: data flush by coherence.unmap.page [before]: 4 operations no read needed, 800 cycles "
 		  "wasted (4 not read; 0 needed, 0 undecided)\n"
 		  "NEEDLESS: data clean by table.new [before]: 3 operations no read needed, 250 cycles "
-		  "wasted (2 nothing dirty, 1 twice; 5 needed, 1 undecided)\n");
+		  "wasted (2 nothing dirty, 1 twice; 5 needed, 2 guard, 12 overtaken, 1 undecided)\n");
+	has(text, "site                  operation   count  needless  cycles  guard  overtaken  pages  "
+		  "needless pages\n"
+		  "  table.new             data clean      9         3     900      2         12      3  "
+		  "             1\n");
 	free(text);
 }
 

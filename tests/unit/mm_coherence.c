@@ -136,6 +136,90 @@ static void test_kernel_looks_during_munmap(void **state)
 		}
 }
 
+/*
+ * An entry has gone and its lines are about to be flushed, when another CPU makes four calls: it
+ * removes an entry of another colour, stores as the kernel, and maps the page at the first colour.
+ * There is room for one colour that was left: the first one's lines go when the second is left.
+ */
+#define VA_LEFT  0x805000
+#define VA_OTHER 0x807000
+#define VA_AGAIN 0x905000 /* the colour of VA_LEFT */
+
+struct two_left {
+	struct files *f;
+	struct quire_space *space; /* of CPU 1 */
+	struct quire_file *file;
+	struct quire_page *page;
+	bool came;
+	uint8_t seen;
+};
+
+static void map_shared(struct quire_space *space, uintptr_t va, struct quire_file *file)
+{
+	assert_int_equal(quire_mmap(space, &va, PAGE, R, SHARED | QUIRE_MAP_FIXED, file, 0, true),
+			 0);
+}
+
+static void four_calls_at_flush(struct simulated *s, enum quire_site site)
+{
+	struct two_left *left = s->test;
+
+	if (site != QUIRE_SITE_UNMAP_RANGE_D || left->came)
+		return;
+	left->came = true;
+	sim_switch(s->sim, 1);
+	assert_int_equal(quire_munmap(left->space, VA_OTHER, PAGE), 0);
+	kernel_store(left->f, left->page, 5, 66);
+	map_shared(left->space, VA_AGAIN, left->file);
+	left->seen = mem_load(left->f, VA_AGAIN + 5);
+	sim_switch(s->sim, 0);
+}
+
+static uint8_t seen_with_two_left(enum quire_site drop)
+{
+	struct two_left left = {.came = false};
+	struct files f;
+	int error;
+
+	mem_start(&f, SIM_PARISC, NULL);
+	left.f = &f;
+	left.file = mem_file(&f, "file", 1);
+	left.page = quire_cache_find(left.file, 0);
+	left.space = quire_space_create(f.s.q, &error);
+	map_shared(f.space, VA_LEFT, left.file);
+	map_shared(left.space, VA_OTHER, left.file);
+	mem_cpu(&f, 1, left.space);
+	(void)mem_load(&f, VA_OTHER + 5);
+	mem_cpu(&f, 1, f.space);
+	(void)mem_load(&f, VA_LEFT + 5); /* CPU 1 has lines of this colour */
+	mem_cpu(&f, 1, left.space);
+	(void)mem_load(&f, VA_OTHER + 5);
+	mem_cpu(&f, 0, f.space);
+	f.s.drop = drop;
+	f.s.test = &left;
+	f.s.on_maintenance = four_calls_at_flush;
+	assert_int_equal(quire_munmap(f.space, VA_LEFT, PAGE), 0);
+	f.s.on_maintenance = NULL;
+	f.s.drop = QUIRE_SITE_COUNT;
+	assert_true(left.came);
+	mem_leave(&f);
+	quire_space_destroy(left.space);
+	quire_space_destroy(f.space);
+	quire_page_put(f.s.q, left.page);
+	quire_file_put(left.file);
+	assert_int_equal(quire_fs_unmount(f.fs), 0);
+	assert_int_equal(sim_violations(f.s.sim) > 0, drop != QUIRE_SITE_COUNT);
+	simulated_end(&f.s);
+	return left.seen;
+}
+
+static void test_two_colours_left(void **state)
+{
+	(void)state;
+	assert_int_equal(seen_with_two_left(QUIRE_SITE_COUNT), 66);
+	assert_int_not_equal(seen_with_two_left(QUIRE_SITE_UNMAP_PAGE), 66);
+}
+
 /* BUGS 5: an anonymous page that is mapped, written by a debugger. */
 static void test_debugger(void **state)
 {
@@ -688,6 +772,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_mapped_page),
 		cmocka_unit_test(test_kernel_looks_during_munmap),
+		cmocka_unit_test(test_two_colours_left),
 		cmocka_unit_test(test_debugger),
 		cmocka_unit_test(test_foreign_pages),
 		cmocka_unit_test(test_folio),

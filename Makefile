@@ -25,7 +25,8 @@ UNIT_SRC := $(sort $(wildcard tests/unit/*.c))
 SUPPORT_SRC := $(sort $(wildcard tests/support/*.c))
 
 # Calls inside the library that the mutants of `quire check` change: lab/explore_mutants.c.
-WRAPPED := quire_batch_end quire_coherence_unmapped quire_coherence_user_map quire_space_fork
+WRAPPED := quire_batch_end quire_coherence_unmapped quire_coherence_user_map quire_space_fork \
+	quire_table_trim
 LAB_LIBS := $(WRAPPED:%=-Wl,--wrap=%) -linih -ljansson -lpthread
 TEST_LIBS := -lcmocka $(LAB_LIBS)
 

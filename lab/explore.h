@@ -114,7 +114,8 @@ struct explore_block {
 	X(ANON_ENTRY, "entry-without-flush")       /* for an anonymous page */                    \
 	X(NEIGHBOUR, "neighbour-without-flush")    /* the same, for neighbours of a fault */      \
 	X(BARRIER, "barrier-left-out")             /* barriers wait for no maintenance */         \
-	X(ENTRY_BARRIER, "entry-barrier-left-out") /* after an entry's store and clean */
+	X(ENTRY_BARRIER, "entry-barrier-left-out") /* after an entry's store and clean */         \
+	X(TABLE_PURGE, "table-purge-left-out")     /* after an upper entry is cleared */
 
 enum explore_mutant {
 #define X(id, name) EXPLORE_MUTANT_##id,
@@ -162,6 +163,7 @@ struct explore_world {
 	const struct quire_arch *real;
 	uintptr_t faulting[EXPLORE_CPUS_MAX]; /* the page of a CPU's fault; 0: there is none */
 	unsigned pages_done;                  /* by the maintenance under way */
+	bool trims[EXPLORE_CPUS_MAX];         /* with TABLE_PURGE: tables are taken away */
 	char wrong[160];                      /* what the model found wrong; empty: nothing */
 };
 

@@ -45,6 +45,7 @@ static const struct explore_move code_in_two_spaces[] = {
 const struct explore_trial *explore_mutant_trial(enum explore_mutant mutant)
 {
 	static const struct explore_trial plain = {.pages = 2, .depth = 4};
+	static const struct explore_trial twice = {.pages = 1, .depth = 5}; /* mapped, and again */
 	static const struct explore_trial another_cpu = {.pages = 1, .depth = 4, .interleave = 4};
 	static const struct explore_trial hardware = {.cpus = 1,
 						      .pages = 1,
@@ -68,6 +69,8 @@ const struct explore_trial *explore_mutant_trial(enum explore_mutant mutant)
 		return &another_cpu;
 	case EXPLORE_MUTANT_TLB_LAST:
 		return &hardware;
+	case EXPLORE_MUTANT_TABLE_PURGE:
+		return &twice;
 	default:
 		return &plain;
 	}
@@ -160,6 +163,26 @@ static void first_tlb_purge(struct quire_machine *machine, struct quire_context 
 	world_of(machine)->real->tlb_purge(machine, context, va, first_page(bytes));
 }
 
+/* Does the CPU's call take tables away at this moment? */
+static bool *trims(struct explore_world *world)
+{
+	return &world->trims[sim_cpu(world->sim)];
+}
+
+static void tlb_purge_unless_trimming(struct quire_machine *machine, struct quire_context *context,
+				      uintptr_t va, size_t bytes)
+{
+	if (!*trims(world_of(machine)))
+		world_of(machine)->real->tlb_purge(machine, context, va, bytes);
+}
+
+static void tlb_purge_space_unless_trimming(struct quire_machine *machine,
+					    struct quire_context *context)
+{
+	if (!*trims(world_of(machine)))
+		world_of(machine)->real->tlb_purge_space(machine, context);
+}
+
 static void first_data_alias(struct quire_machine *machine, quire_pa_t page, uintptr_t alias_va,
 			     enum quire_cache_op op)
 {
@@ -240,6 +263,10 @@ const struct quire_arch *explore_mutant_arch(struct explore_world *world,
 	case EXPLORE_MUTANT_ENTRY_BARRIER:
 		arch->entry_barrier = no_entry_barrier;
 		break;
+	case EXPLORE_MUTANT_TABLE_PURGE:
+		arch->tlb_purge = tlb_purge_unless_trimming;
+		arch->tlb_purge_space = tlb_purge_space_unless_trimming;
+		break;
 	default:
 		break;
 	}
@@ -258,6 +285,9 @@ void __wrap_quire_coherence_user_map(struct quire *q, struct quire_page *page,
 				     struct quire_space *space, uintptr_t va, bool exec);
 int __real_quire_space_fork(struct quire_space *parent, struct quire_space **child);
 int __wrap_quire_space_fork(struct quire_space *parent, struct quire_space **child);
+
+void __real_quire_table_trim(struct quire_space *space, uintptr_t low, uintptr_t high);
+void __wrap_quire_table_trim(struct quire_space *space, uintptr_t low, uintptr_t high);
 
 /* NONE outside of a world. */
 static enum explore_mutant mutant_of(const struct quire *q)
@@ -306,6 +336,18 @@ void __wrap_quire_coherence_unmapped(struct quire *q, struct quire_batch *batch)
 	__real_quire_coherence_unmapped(q, batch);
 	if (mutant_of(q) == EXPLORE_MUTANT_TLB_LAST && is_turned(batch))
 		quire_coherence_tlb(q, batch->space, batch->last, batch->first, batch->site);
+}
+
+void __wrap_quire_table_trim(struct quire_space *space, uintptr_t low, uintptr_t high)
+{
+	struct quire *q = space->quire;
+	bool mutated = mutant_of(q) == EXPLORE_MUTANT_TABLE_PURGE;
+
+	if (mutated)
+		*trims(world_of(&q->machine)) = true;
+	__real_quire_table_trim(space, low, high);
+	if (mutated)
+		*trims(world_of(&q->machine)) = false;
 }
 
 /* The flags say for a moment what is not yet so; whoever looks then leaves the work undone. */

@@ -63,6 +63,8 @@ static void test_caught(void **state)
 		{EXPLORE_MUTANT_NEIGHBOUR, "hp-a500", 2, 4},
 		{EXPLORE_MUTANT_BARRIER, "pandaboard", 2, 2},
 		{EXPLORE_MUTANT_ENTRY_BARRIER, "cortex-a8", 1, 2},
+		{EXPLORE_MUTANT_TABLE_PURGE, "core2-t7300-kvm", 1, 5},
+		{EXPLORE_MUTANT_TABLE_PURGE, "pandaboard", 2, 5},
 	};
 
 	(void)state;

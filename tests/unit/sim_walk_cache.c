@@ -44,6 +44,7 @@ static struct sim_machine arm_machine(unsigned entries)
 
 	m.tlb.walk_cache = entries;
 	m.data_coherent = true;
+	m.l1d.line_bytes = m.l1i.line_bytes = 256; /* digests know of 32 lines a page at most */
 	return m;
 }
 

@@ -98,33 +98,19 @@ bool lab_do_explore(struct lab_run *run, const struct lab_statement *s)
 	return true;
 }
 
-/* Does the text mean this move? For two at once, whatever the point: that is read from the text. */
+/* Does the text mean this move, to its end or to some point? */
 static bool means(const struct explore_world *world, const char *text, struct explore_move *move)
 {
-	static const char point[] = ", and at its point ";
+	static const char point[] = ", to its point ";
 	const char *at = strstr(text, point);
+	unsigned long number = at ? strtoul(at + strlen(point), NULL, 10) : 0;
 	char own[300];
-	unsigned long number = 0;
 
-	if (at && move->at) {
-		number = strtoul(at + strlen(point), NULL, 10);
-		if (number == 0 || number >= EXPLORE_POINTS_MAX)
-			return false;
-		move->at = (uint16_t)number;
-	}
+	if (number >= EXPLORE_POINTS_MAX)
+		return false;
+	move->until = (uint16_t)number;
 	explore_move_text(world, *move, own, sizeof(own));
 	return strcmp(own, text) == 0;
-}
-
-static bool find_among(const struct explore_world *world, const char *text,
-		       const struct explore_move *moves, unsigned count, struct explore_move *move)
-{
-	for (unsigned n = 0; n < count; n++) {
-		*move = moves[n];
-		if (means(world, text, move))
-			return true;
-	}
-	return false;
 }
 
 static bool not_found(struct lab_run *run, const struct lab_statement *s,
@@ -146,19 +132,15 @@ static bool not_found(struct lab_run *run, const struct lab_statement *s,
 /* The move that these words mean now; false after an error. */
 static bool find_move(struct lab_run *run, const struct lab_statement *s, struct explore_move *move)
 {
-	const struct explore_world *world = run->explored->world;
 	struct explore_move moves[EXPLORE_MOVES_MAX];
-	struct explore_move *pairs;
-	unsigned count = explore_moves(world, moves);
-	bool found = find_among(world, s->text, moves, count, move);
+	unsigned count = explore_moves(run->explored, moves);
 
-	if (found)
-		return true;
-	pairs = lab_new(EXPLORE_PAIRS_MAX * sizeof(*pairs));
-	found = find_among(world, s->text, pairs,
-			   explore_pairs(world, moves, count, pairs, EXPLORE_PAIRS_MAX), move);
-	free(pairs);
-	return found || not_found(run, s, moves, count);
+	for (unsigned n = 0; n < count; n++) {
+		*move = moves[n];
+		if (means(run->explored->world, s->text, move))
+			return true;
+	}
+	return not_found(run, s, moves, count);
 }
 
 bool lab_do_step(struct lab_run *run, const struct lab_statement *s)

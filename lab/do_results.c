@@ -364,8 +364,7 @@ static void name_map(const struct lab_run *run, unsigned cpu, uintptr_t va, char
 			snprintf(text, bytes, "%s", map->name);
 }
 
-/* The machine of the run, or the one that its explored steps ran on. */
-static const struct sim *witness_of(struct lab_run *run)
+const struct sim *lab_witness(const struct lab_run *run)
 {
 	const struct sim *explored = lab_explored_sim(run);
 
@@ -375,7 +374,7 @@ static const struct sim *witness_of(struct lab_run *run)
 void lab_note_violations(struct lab_run *run)
 {
 	struct lab_variant *result = run->result;
-	const struct sim *witness = witness_of(run);
+	const struct sim *witness = lab_witness(run);
 	const struct sim_violation *sim;
 
 	if (sim_violations(witness) == result->violation_count)
@@ -404,7 +403,7 @@ static void gather_violations(struct lab_run *run)
 {
 	lab_note_violations(run);
 	for (unsigned i = 0; i < run->result->violations_kept; i++)
-		run->result->violations[i].sim.repeats = sim_violation(witness_of(run), i)->repeats;
+		run->result->violations[i].sim.repeats = sim_violation(lab_witness(run), i)->repeats;
 }
 
 void lab_gather(struct lab_run *run)

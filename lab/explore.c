@@ -15,6 +15,7 @@
 
 enum {
 	DEPTH_DEFAULT = 4,
+	INTERLEAVE_DEFAULT = 3, /* two calls at once cost some thousand steps a state */
 	CPUS_DEFAULT = 2,
 	PAGES_DEFAULT = 2,
 	RANDOM_DEPTH_DEFAULT = 24,
@@ -22,8 +23,7 @@ enum {
 	RANDOM_SECONDS_DEFAULT = 10,
 	WALKS = 200000,   /* of --drop all, for a site and a machine */
 	WALKS_FIRST = 500,
-	PAIRS_DEPTH = 2,
-	PROBE_DEPTH = 3,        /* the estimate is made from; one less with two calls at once */
+	PROBE_DEPTH = 3,        /* the estimate is made from */
 	LONG_SECONDS = 15 * 60, /* what is worth a warning */
 	INTERRUPTED = 130,
 };
@@ -36,6 +36,22 @@ struct checks {
 	unsigned refuted, failed;
 	bool text;
 };
+
+/* What is put wrong on purpose: one of the two, or neither. */
+struct fault {
+	enum quire_site dropped;
+	enum explore_mutant mutant;
+};
+
+static const struct fault no_fault = {QUIRE_SITE_COUNT, EXPLORE_MUTANT_NONE};
+
+/* NULL: there is none. */
+static const char *fault_name(struct fault fault)
+{
+	const char *mutant = explore_mutant_name(fault.mutant);
+
+	return mutant ? mutant : quire_site_name(fault.dropped);
+}
 
 /* --- Setting up one --------------------------------------------------------------------------- */
 
@@ -70,6 +86,11 @@ static bool drops_all(const struct command_line *line)
 	return line->drop && strcmp(line->drop, "all") == 0;
 }
 
+static bool mutates_all(const struct command_line *line)
+{
+	return line->mutant && strcmp(line->mutant, "all") == 0;
+}
+
 static unsigned default_depth(const struct command_line *line)
 {
 	if (line->random)
@@ -77,17 +98,50 @@ static unsigned default_depth(const struct command_line *line)
 	return drops_all(line) ? DROP_ALL_DEPTH_DEFAULT : DEPTH_DEFAULT;
 }
 
-static unsigned cpus_of(const struct command_line *line, const struct sim_machine *machine)
+static unsigned cpus_of(const struct command_line *line, const struct sim_machine *machine,
+			const struct explore_trial *trial)
 {
+	unsigned cpus = trial && trial->cpus ? trial->cpus : CPUS_DEFAULT;
+
 	if (line->cpus)
 		return line->cpus;
-	return machine->cpus < CPUS_DEFAULT ? machine->cpus : CPUS_DEFAULT;
+	return machine->cpus < cpus ? machine->cpus : cpus;
+}
+
+static unsigned pages_of(const struct command_line *line, const struct explore_trial *trial)
+{
+	if (line->pages)
+		return line->pages;
+	if (trial)
+		return trial->pages;
+	return drops_all(line) ? 1 : PAGES_DEFAULT;
+}
+
+/* A mutant has a trial of its own, but for what the command line asks for. */
+static struct explore_bounds bounds_of(const struct checks *checks, enum explore_mutant mutant,
+				       unsigned cpus)
+{
+	const struct explore_trial *trial = explore_mutant_trial(mutant);
+	struct explore_bounds bounds = checks->bounds;
+
+	if (!trial || checks->line->random)
+		return bounds;
+	if (!checks->line->depth)
+		bounds.depth = trial->depth;
+	if (!checks->line->interleave)
+		bounds.interleave = trial->interleave;
+	if (cpus >= trial->cpus) {
+		bounds.start = trial->start;
+		bounds.start_length = trial->start_length;
+	}
+	return bounds;
 }
 
 /* False after a message. *unfit: why Quire does not run on the machine; NULL: it does. */
 static bool set_up(struct explore_check *check, const struct command_line *line, const char *name,
-		   const char **unfit)
+		   struct fault fault, const char **unfit)
 {
+	const struct explore_trial *trial = explore_mutant_trial(fault.mutant);
 	struct lab_machine *machine = lab_machine_load(stderr, name);
 	bool good = machine != NULL;
 
@@ -98,15 +152,13 @@ static bool set_up(struct explore_check *check, const struct command_line *line,
 	if (good) {
 		check->machine = lab_copy_text(machine->name, strlen(machine->name));
 		check->machine_file = lab_copy_text(name, strlen(name));
-		check->setting.pages = line->pages       ? line->pages
-				       : drops_all(line) ? 1
-							 : PAGES_DEFAULT;
-		check->setting.dropped = QUIRE_SITE_COUNT;
-		check->setting.mutant = EXPLORE_MUTANT_NONE;
+		check->setting.pages = pages_of(line, trial);
+		check->setting.dropped = fault.dropped;
+		check->setting.mutant = fault.mutant;
 		good = set_policy(&check->setting.policy, &line->run);
 		lab_policy_print(&check->setting.policy, check->policy, sizeof(check->policy));
 		*unfit = explore_machine(&check->setting.machine, &machine->sim,
-					 cpus_of(line, &machine->sim));
+					 cpus_of(line, &machine->sim, trial));
 		explore_setting_ready(&check->setting);
 	}
 	lab_machine_free(machine);
@@ -140,7 +192,8 @@ static bool settle(struct explore_check *check)
 static void run(struct explore_check *check, const struct checks *checks)
 {
 	const struct command_line *line = checks->line;
-	struct explore_bounds bounds = checks->bounds;
+	struct explore_bounds bounds =
+		bounds_of(checks, check->setting.mutant, check->setting.machine.cpus);
 
 	check->random = line->random || bounds.walks;
 	check->interleave = bounds.interleave;
@@ -153,28 +206,47 @@ static void run(struct explore_check *check, const struct checks *checks)
 		settle(check);
 }
 
-/* Steps that all depths together will take, from the growth of the first ones. */
+static struct explore_result probe(const struct explore_check *check, const struct checks *checks,
+				   unsigned depth, unsigned interleave)
+{
+	struct explore_bounds bounds = checks->bounds;
+	struct explore_result result;
+
+	bounds.progress = false;
+	bounds.depth = depth;
+	bounds.interleave = interleave;
+	explore_search(&check->setting, &bounds, &result);
+	return result;
+}
+
+/* What `last` at PROBE_DEPTH comes to at `depth`, if it grows as it has grown from `before` on. */
+static double grown(uint64_t before, uint64_t last, unsigned depth)
+{
+	double steps = (double)last;
+
+	for (unsigned d = PROBE_DEPTH; before && d < depth; d++)
+		steps *= (double)last / (double)before;
+	return depth < PROBE_DEPTH ? 0 : steps;
+}
+
+/*
+ * Steps that all depths together will take, from the growth of the first ones: calls one after the
+ * other, and two at once.
+ */
 static double estimate(const struct explore_check *check, const struct checks *checks,
 		       double *seconds)
 {
-	struct explore_bounds bounds = checks->bounds;
-	unsigned probe_depth = bounds.interleave ? PROBE_DEPTH - 1 : PROBE_DEPTH;
-	struct explore_result before, probe;
-	double growth, steps;
+	const struct explore_bounds *bounds = &checks->bounds;
+	struct explore_result before = probe(check, checks, PROBE_DEPTH - 1, PROBE_DEPTH - 1);
+	struct explore_result last = probe(check, checks, PROBE_DEPTH, PROBE_DEPTH);
+	double steps;
 
-	bounds.progress = false;
-	bounds.depth = probe_depth - 1;
-	explore_search(&check->setting, &bounds, &before);
-	bounds.depth = probe_depth;
-	explore_search(&check->setting, &bounds, &probe);
 	*seconds = 0;
-	if (probe.end != EXPLORE_SAFE || before.end != EXPLORE_SAFE || probe.moves <= before.moves)
+	if (last.end != EXPLORE_SAFE || before.end != EXPLORE_SAFE)
 		return 0;
-	growth = (double)probe.moves / (double)before.moves;
-	steps = (double)probe.moves;
-	for (unsigned depth = probe_depth; depth < checks->bounds.depth; depth++)
-		steps *= growth;
-	*seconds = steps / ((double)probe.moves / probe.seconds);
+	steps = grown(before.moves - before.pairs, last.moves - last.pairs, bounds->depth) +
+		grown(before.pairs, last.pairs, bounds->interleave);
+	*seconds = steps / ((double)last.moves / last.seconds);
 	return steps;
 }
 
@@ -189,10 +261,11 @@ static void warn_if_long(const struct explore_check *check, const struct checks 
 		return;
 	fprintf(stderr,
 		"quire: check: %s: about %.1e steps to depth %u, %.0f minutes on this host. "
-		"Shorter: --depth %u, "
+		"Shorter: --depth %u, --interleave %u, "
 		"--pages 1, --cpus 1, --seconds N (what is known by then), or --random\n",
 		check->machine, steps, checks->bounds.depth, seconds / 60,
-		checks->bounds.depth - 1);
+		checks->bounds.depth - 1,
+		checks->bounds.interleave > 2 ? checks->bounds.interleave - 1 : 1);
 }
 
 static void script_path(const struct explore_check *check, const struct command_line *line,
@@ -228,12 +301,11 @@ static void tell(struct explore_check *check, struct checks *checks)
 }
 
 /* False: nothing more is to be run. */
-static bool check_machine(struct checks *checks, const char *name, enum quire_site dropped,
-			  enum explore_mutant mutant)
+static bool check_machine(struct checks *checks, const char *name, struct fault fault)
 {
 	struct explore_check check = {.result.end = EXPLORE_FAILED};
 	const char *unfit;
-	bool good = set_up(&check, checks->line, name, &unfit);
+	bool good = set_up(&check, checks->line, name, fault, &unfit);
 
 	if (good && unfit && checks->line->run.machine)
 		fprintf(stderr, "quire: check: machine %s: %s\n", check.machine, unfit);
@@ -242,9 +314,7 @@ static bool check_machine(struct checks *checks, const char *name, enum quire_si
 	if (!good || (unfit && checks->line->run.machine))
 		checks->failed++;
 	if (good && !unfit) {
-		check.setting.dropped = dropped;
-		check.setting.mutant = mutant;
-		if (dropped == QUIRE_SITE_COUNT && mutant == EXPLORE_MUTANT_NONE)
+		if (!fault_name(fault))
 			warn_if_long(&check, checks);
 		run(&check, checks);
 		tell(&check, checks);
@@ -253,7 +323,7 @@ static bool check_machine(struct checks *checks, const char *name, enum quire_si
 	return good && !*checks->stop;
 }
 
-/* --- Sites left out --------------------------------------------------------------------------- */
+/* --- Faults ----------------------------------------------------------------------------------- */
 
 /* The nearest of `names` to a name that is none of them, in a sentence. */
 static void unknown(const char *what, const char *name, const char *const *names, size_t count,
@@ -285,43 +355,35 @@ bool explore_site_find(const char *name, enum quire_site *site, char *message, s
 	return false;
 }
 
-static const char *const mutant_names[] = {
-#define X(id, text) text,
-	EXPLORE_MUTANTS(X)
-#undef X
-};
-
-const char *explore_mutant_name(enum explore_mutant mutant)
-{
-	return mutant < EXPLORE_MUTANT_NONE ? mutant_names[mutant] : NULL;
-}
-
 bool explore_mutant_find(const char *name, enum explore_mutant *mutant, char *message, size_t bytes)
 {
+	const char *names[EXPLORE_MUTANT_NONE];
+
 	for (unsigned n = 0; n < EXPLORE_MUTANT_NONE; n++) {
+		names[n] = explore_mutant_name((enum explore_mutant)n);
 		*mutant = (enum explore_mutant)n;
-		if (strcmp(mutant_names[n], name) == 0)
+		if (strcmp(names[n], name) == 0)
 			return true;
 	}
-	unknown("mutant", name, mutant_names, EXPLORE_MUTANT_NONE, message, bytes);
+	unknown("mutant", name, names, EXPLORE_MUTANT_NONE, message, bytes);
 	return false;
 }
 
 /*
  * How it is tried to catch a site left out, one way after the other. Long runs are walked at
- * random, by one CPU: breadth first there are too many.
+ * random: breadth first there are too many.
  */
 static const struct stage {
 	const char *how;
-	enum { AS_ASKED_FOR, WALKED, TWO_AT_ONCE } search;
+	enum { AS_ASKED_FOR, WALKED_ALONE, WALKED_BY_TWO } search; /* alone: by one CPU */
 	const char *question, *answer; /* a policy of its own; NULL: that which was asked for */
 } stages[] = {
 	{"breadth first", AS_ASKED_FOR, NULL, NULL},
-	{"random walks", WALKED, NULL, NULL},
-	{"random walks, coherence=exact", WALKED, "coherence", "exact"},
-	{"random walks, coherence=eager", WALKED, "coherence", "eager"},
-	{"random walks, flush_range=line", WALKED, "flush_range", "line"},
-	{"two at once", TWO_AT_ONCE, NULL, NULL},
+	{"random walks", WALKED_ALONE, NULL, NULL},
+	{"random walks, two at once", WALKED_BY_TWO, NULL, NULL},
+	{"random walks, coherence=exact", WALKED_ALONE, "coherence", "exact"},
+	{"random walks, coherence=eager", WALKED_ALONE, "coherence", "eager"},
+	{"random walks, flush_range=line", WALKED_ALONE, "flush_range", "line"},
 };
 
 /* The policy of the stage, unless the command line answers that question. */
@@ -364,39 +426,37 @@ static void run_stage(struct explore_check *check, const struct checks *checks,
 {
 	struct checks staged = *checks;
 
-	if (stage->search == TWO_AT_ONCE) {
-		staged.bounds.depth = PAIRS_DEPTH;
-		staged.bounds.interleave = true;
-	}
-	if (stage->search == WALKED)
-		walk_to_site(check, &staged);
-	else
+	if (stage->search == AS_ASKED_FOR) {
 		run(check, &staged);
+		return;
+	}
+	staged.bounds.interleave = stage->search == WALKED_BY_TWO ? RANDOM_DEPTH_DEFAULT : 1;
+	walk_to_site(check, &staged);
 }
 
-/* One row of the table. True: the machine needs the site. */
-static bool drop_one(struct checks *checks, const struct stage *stage, const char *name,
-		     enum quire_site site)
+/* One row of the table. True: the machine catches the fault. */
+static bool try_fault(struct checks *checks, const struct stage *stage, const char *name,
+		      struct fault fault)
 {
 	struct explore_check check = {.result.end = EXPLORE_FAILED};
 	struct command_line line = *checks->line;
 	const char *unfit;
 	bool caught = false;
 
-	if (stage->search == WALKED)
+	if (stage->search == WALKED_ALONE)
 		line.cpus = 1;
-	if (!set_up(&check, &line, name, &unfit)) {
+	if (!set_up(&check, &line, name, fault, &unfit)) {
 		checks->failed++;
 	} else if (!unfit && set_stage_policy(&check, stage, &line.run)) {
-		check.setting.dropped = site;
 		run_stage(&check, checks, stage);
 		progress_clear();
 		caught = check.result.end == EXPLORE_REFUTED;
 		if (caught && checks->text)
-			printf("%-28s %-18s %-24s %2u steps, %s\n", quire_site_name(site),
-			       check.machine, check.kind, check.result.length, stage->how);
+			printf("%-28s %-18s %-24s %2u steps, %s\n", fault_name(fault),
+			       check.machine, check.kind,
+			       explore_steps(check.result.run, check.result.length), stage->how);
 		if (check.result.end == EXPLORE_FAILED)
-			printf("%-28s %-18s no result: %s\n", quire_site_name(site), check.machine,
+			printf("%-28s %-18s no result: %s\n", fault_name(fault), check.machine,
 			       check.result.why);
 		fflush(stdout);
 		if (checks->json)
@@ -406,36 +466,52 @@ static bool drop_one(struct checks *checks, const struct stage *stage, const cha
 	return caught;
 }
 
-/* On all machines, one stage after the other until some machine needs the site. */
-static bool drop_site(struct checks *checks, char *const *names, size_t count, enum quire_site site)
+/* On all machines; a site, one stage after the other until some machine catches it. */
+static bool try_machines(struct checks *checks, char *const *names, size_t count,
+			 struct fault fault)
 {
-	size_t stage_count = checks->line->random ? 1 : sizeof(stages) / sizeof(stages[0]);
+	bool once = checks->line->random || explore_mutant_name(fault.mutant);
+	size_t stage_count = once ? 1 : sizeof(stages) / sizeof(stages[0]);
 	bool caught = false;
 
 	for (size_t stage = 0; stage < stage_count && !caught; stage++)
 		for (size_t i = 0; i < count && !*checks->stop; i++)
-			caught |= drop_one(checks, &stages[stage], names[i], site);
+			caught |= try_fault(checks, &stages[stage], names[i], fault);
+	if (!caught && checks->text)
+		printf("%-28s not caught\n", fault_name(fault));
 	return caught;
 }
 
 static void drop_all(struct checks *checks, char *const *names, size_t count)
 {
-	unsigned caught_sites = 0, sites = 0;
+	unsigned caught = 0, sites = 0;
 
 	for (unsigned n = 0; n < QUIRE_SITE_COUNT && !*checks->stop; n++) {
-		enum quire_site site = (enum quire_site)n;
-		bool cost = quire_site_keeps(site) == QUIRE_SITE_KEEPS_COST;
-		bool caught = !cost && drop_site(checks, names, count, site);
+		struct fault fault = {(enum quire_site)n, EXPLORE_MUTANT_NONE};
 
-		sites += !cost;
-		caught_sites += caught;
-		if (!caught && checks->text)
-			printf("%-28s %s\n", quire_site_name(site),
-			       cost ? "costs time only" : "not caught");
+		if (quire_site_keeps(fault.dropped) == QUIRE_SITE_KEEPS_DATA) {
+			caught += try_machines(checks, names, count, fault);
+			sites++;
+		} else if (checks->text) {
+			printf("%-28s costs time only\n", fault_name(fault));
+		}
 	}
 	if (checks->text)
-		printf("%u of %u sites caught when left out\n", caught_sites, sites);
-	checks->refuted += caught_sites < sites;
+		printf("%u of %u sites caught when left out\n", caught, sites);
+	checks->refuted += caught < sites;
+}
+
+static void mutate_all(struct checks *checks, char *const *names, size_t count)
+{
+	unsigned caught = 0, mutant = 0;
+
+	for (; mutant < EXPLORE_MUTANT_NONE && !*checks->stop; mutant++)
+		caught +=
+			try_machines(checks, names, count,
+				     (struct fault){QUIRE_SITE_COUNT, (enum explore_mutant)mutant});
+	if (checks->text)
+		printf("%u of %u mutants caught\n", caught, mutant);
+	checks->refuted += caught < mutant;
 }
 
 /* --- The command ------------------------------------------------------------------------------ */
@@ -452,19 +528,18 @@ static bool write_json(struct output *output, json_t *checks)
 }
 
 /* What is put wrong on purpose, from the command line. False after a message. */
-static bool find_faults(const struct command_line *line, enum quire_site *site,
-			enum explore_mutant *mutant)
+static bool find_fault(const struct command_line *line, struct fault *fault)
 {
 	char message[900];
 
-	*site = QUIRE_SITE_COUNT;
-	*mutant = EXPLORE_MUTANT_NONE;
+	*fault = no_fault;
 	if (line->drop && !drops_all(line) &&
-	    !explore_site_find(line->drop, site, message, sizeof(message))) {
+	    !explore_site_find(line->drop, &fault->dropped, message, sizeof(message))) {
 		fprintf(stderr, "quire: --drop: %s\n", message);
 		return false;
 	}
-	if (line->mutant && !explore_mutant_find(line->mutant, mutant, message, sizeof(message))) {
+	if (line->mutant && !mutates_all(line) &&
+	    !explore_mutant_find(line->mutant, &fault->mutant, message, sizeof(message))) {
 		fprintf(stderr, "quire: --mutant: %s\n", message);
 		return false;
 	}
@@ -473,15 +548,16 @@ static bool find_faults(const struct command_line *line, enum quire_site *site,
 
 static void run_all(struct checks *checks, char *const *names, size_t count)
 {
-	enum explore_mutant mutant;
-	enum quire_site site;
+	struct fault fault;
 
-	if (!find_faults(checks->line, &site, &mutant))
+	if (!find_fault(checks->line, &fault))
 		checks->failed++;
 	else if (drops_all(checks->line))
 		drop_all(checks, names, count);
+	else if (mutates_all(checks->line))
+		mutate_all(checks, names, count);
 	else
-		for (size_t i = 0; i < count && check_machine(checks, names[i], site, mutant); i++)
+		for (size_t i = 0; i < count && check_machine(checks, names[i], fault); i++)
 			;
 }
 
@@ -499,7 +575,7 @@ static void set_bounds(struct checks *checks, const struct command_line *line)
 				 : line->random ? RANDOM_SECONDS_DEFAULT
 						: 0;
 	checks->bounds.jobs = line->run.jobs ? line->run.jobs : default_jobs();
-	checks->bounds.interleave = line->interleave;
+	checks->bounds.interleave = line->interleave ? line->interleave : INTERLEAVE_DEFAULT;
 	checks->bounds.progress = isatty(STDERR_FILENO);
 }
 
@@ -556,7 +632,7 @@ bool explore_bench(FILE *to)
 	struct explore_check check = {.result.end = EXPLORE_FAILED};
 	struct explore_bounds bounds = {.depth = DEPTH_DEFAULT, .jobs = 1};
 	const char *unfit;
-	bool good = set_up(&check, &line, "pandaboard", &unfit) && !unfit;
+	bool good = set_up(&check, &line, "pandaboard", no_fault, &unfit) && !unfit;
 	double seconds = cpu_seconds();
 
 	if (good)

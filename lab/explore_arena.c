@@ -5,11 +5,10 @@
  * be the same twice: so the list of free pieces is a stack for each size, and it lies in the arena,
  * where it is saved and put back with everything else.
  *
- * WHAT A SAVE COPIES. Records change anywhere, so all of them are copied: some ten kilobytes. Of
- * the machine's pages only those can differ from the root's that were stored to since (the machine
- * tells: `touched`) or that had a dirty line at the root. And from a saved state on only those
- * change that are stored to, or whose dirty lines of that moment may leave a cache. So putting a
- * state back copies a handful of pages.
+ * WHAT A SAVE COPIES. Records change anywhere, so all of them are copied: some thirty kilobytes. Of
+ * the bulk the machine tells which granules it writes (`touched`). A saved state holds those that
+ * differ from the root's, and going back to it copies those that were written since, or that differ
+ * between it and the state that was left: a few kilobytes.
  */
 #include "lab/explore.h"
 
@@ -19,13 +18,14 @@
 
 enum {
 	RECORDS_MAX = 4 << 20,
+	CACHE_PAGES = 64, /* more than all lines of the caches that explore_machine makes */
 	GRAIN = 64,
 	SIZES = 256, /* pieces of up to SIZES * GRAIN bytes are taken again */
 };
 
 /* At the start of the arena. */
 struct head {
-	size_t used, pages_used;
+	size_t used, bulk_used;
 	void *free[SIZES + 1];
 };
 
@@ -34,23 +34,35 @@ static struct head *head_of(const struct explore_arena *arena)
 	return (struct head *)(void *)arena->base;
 }
 
+static size_t granules(const struct explore_arena *arena)
+{
+	return (arena->size - RECORDS_MAX) >> SIM_GRANULE_SHIFT;
+}
+
+/* Of a bit a granule. */
+static size_t words(const struct explore_arena *arena)
+{
+	return (granules(arena) + 63) / 64;
+}
+
 bool explore_arena_create(struct explore_arena *arena, size_t frames)
 {
 	void *base;
 
 	arena->records_max = RECORDS_MAX;
 	arena->size =
-		RECORDS_MAX + frames * QUIRE_PAGE_BYTES * 3 + EXPLORE_CPUS_MAX * QUIRE_PAGE_BYTES;
+		RECORDS_MAX + (frames * 3 + EXPLORE_CPUS_MAX + CACHE_PAGES) * QUIRE_PAGE_BYTES;
 	base = mmap(NULL, arena->size, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	arena->base = base == MAP_FAILED ? NULL : base;
-	arena->touched = calloc(frames, 1);
-	if (!arena->base || !arena->touched) {
+	arena->touched.granules = calloc(words(arena), sizeof(uint64_t));
+	if (!arena->base || !arena->touched.granules) {
 		explore_arena_destroy(arena);
 		return false;
 	}
+	arena->touched.base = arena->base + RECORDS_MAX;
 	head_of(arena)->used = (sizeof(struct head) + GRAIN - 1) & ~(size_t)(GRAIN - 1);
-	head_of(arena)->pages_used = RECORDS_MAX;
+	head_of(arena)->bulk_used = RECORDS_MAX;
 	return true;
 }
 
@@ -58,9 +70,9 @@ void explore_arena_destroy(struct explore_arena *arena)
 {
 	if (arena->base)
 		munmap(arena->base, arena->size);
-	free(arena->touched);
+	free(arena->touched.granules);
 	arena->base = NULL;
-	arena->touched = NULL;
+	arena->touched.granules = NULL;
 }
 
 static size_t grains(size_t bytes)
@@ -68,15 +80,15 @@ static size_t grains(size_t bytes)
 	return (bytes + GRAIN - 1) / GRAIN;
 }
 
-static void *alloc_pages(struct explore_arena *arena, size_t bytes)
+static void *alloc_bulk(struct explore_arena *arena, size_t bytes)
 {
 	struct head *head = head_of(arena);
-	size_t at = head->pages_used;
+	size_t at = head->bulk_used;
 
 	bytes = (bytes + QUIRE_PAGE_MASK) & ~(size_t)QUIRE_PAGE_MASK;
 	if (bytes > arena->size - at)
 		return NULL;
-	head->pages_used += bytes;
+	head->bulk_used += bytes;
 	return arena->base + at;
 }
 
@@ -87,7 +99,7 @@ void *explore_arena_alloc(struct explore_arena *arena, size_t bytes, size_t alig
 	void *memory;
 
 	if (align >= QUIRE_PAGE_BYTES)
-		return alloc_pages(arena, bytes);
+		return alloc_bulk(arena, bytes);
 	if (size <= SIZES && head->free[size] && align <= GRAIN) {
 		memory = head->free[size];
 		head->free[size] = *(void **)memory;
@@ -120,156 +132,138 @@ void explore_arena_free(struct explore_arena *arena, void *memory, size_t bytes)
 
 /* --- Saving ----------------------------------------------------------------------------------- */
 
-struct explore_saved {
-	uint8_t *records;
-	size_t used;
-	uint8_t *memory, *reference; /* whole, of which the frames below are filled */
-	uint8_t *frames;             /* 1: saved here; 0: as in the root */
-	uint8_t *may_change;         /* 1: had a dirty line */
-};
-
-static size_t frame_count(const struct explore_job *job)
+static bool saved_create(struct explore_saved *saved, const struct explore_arena *arena)
 {
-	return (size_t)(job->setting->machine.memory_bytes >> QUIRE_PAGE_SHIFT);
-}
-
-static void saved_free(struct explore_saved *saved)
-{
-	if (!saved)
-		return;
-	free(saved->records);
-	free(saved->memory);
-	free(saved->reference);
-	free(saved->frames);
-	free(saved->may_change);
-	free(saved);
-}
-
-static struct explore_saved *saved_new(size_t frames)
-{
-	struct explore_saved *saved = calloc(1, sizeof(*saved));
-
-	if (!saved)
-		return NULL;
 	saved->records = malloc(RECORDS_MAX);
-	saved->memory = malloc(frames * QUIRE_PAGE_BYTES);
-	saved->reference = malloc(frames * QUIRE_PAGE_BYTES);
-	saved->frames = calloc(frames, 1);
-	saved->may_change = calloc(frames, 1);
-	if (saved->records && saved->memory && saved->reference && saved->frames &&
-	    saved->may_change)
-		return saved;
-	saved_free(saved);
-	return NULL;
+	saved->bulk = malloc(arena->size - RECORDS_MAX);
+	saved->differs = calloc(words(arena), sizeof(*saved->differs));
+	return saved->records && saved->bulk && saved->differs;
 }
 
-/* Records but for the part of the machine that stands for CPUs it lacks. */
+static void saved_destroy(struct explore_saved *saved)
+{
+	free(saved->records);
+	free(saved->bulk);
+	free(saved->differs);
+	*saved = (struct explore_saved){0};
+}
+
+/* But for what the machine does not need. */
 static void copy_records(const struct explore_job *job, uint8_t *to, const uint8_t *from,
 			 size_t used)
 {
-	const void *unused;
-	size_t bytes, at;
+	struct sim_unsaved parts[SIM_UNSAVED];
+	size_t at = 0;
 
-	sim_unused(job->world->sim, &unused, &bytes);
-	at = (size_t)((const uint8_t *)unused - job->arena.base);
-	memcpy(to, from, at);
-	memcpy(to + at + bytes, from + at + bytes, used - at - bytes);
-}
+	sim_unsaved(job->world->sim, parts);
+	for (unsigned n = 0; n < SIM_UNSAVED; n++) {
+		size_t start = (size_t)((const uint8_t *)parts[n].start - job->arena.base);
 
-static void copy_frame(uint8_t *to_memory, uint8_t *to_reference, const uint8_t *memory,
-		       const uint8_t *reference, size_t frame)
-{
-	size_t at = frame << QUIRE_PAGE_SHIFT;
-
-	memcpy(to_memory + at, memory + at, QUIRE_PAGE_BYTES);
-	memcpy(to_reference + at, reference + at, QUIRE_PAGE_BYTES);
+		memcpy(to + at, from + at, start - at);
+		at = start + parts[n].bytes;
+	}
+	memcpy(to + at, from + at, used - at);
 }
 
 static void save_records(struct explore_job *job, struct explore_saved *saved)
 {
 	saved->used = head_of(&job->arena)->used;
 	copy_records(job, saved->records, job->arena.base, saved->used);
-	memset(saved->may_change, 0, frame_count(job));
-	sim_dirty_frames(job->world->sim, saved->may_change);
 }
 
-void explore_job_save(struct explore_job *job)
+static void copy_granule(uint8_t *to, const uint8_t *from, size_t granule)
 {
-	struct explore_saved *here = job->here, *root = job->root;
-	uint8_t *memory, *reference;
-
-	sim_memories(job->world->sim, &memory, &reference);
-	save_records(job, here);
-	for (size_t frame = 0; frame < frame_count(job); frame++) {
-		here->frames[frame] = root->may_change[frame] | job->arena.touched[frame];
-		if (here->frames[frame])
-			copy_frame(here->memory, here->reference, memory, reference, frame);
-		job->arena.touched[frame] = 0;
-	}
+	memcpy(to + (granule << SIM_GRANULE_SHIFT), from + (granule << SIM_GRANULE_SHIFT),
+	       SIM_GRANULE_BYTES);
 }
 
-void explore_job_restore(struct explore_job *job)
+void explore_job_save(struct explore_job *job, enum explore_saved_as as)
 {
-	const struct explore_saved *here = job->here, *root = job->root;
-	uint8_t *memory, *reference;
+	struct explore_saved *saved = &job->saved[as], *last = &job->saved[job->last];
+	struct sim_touched *touched = &job->arena.touched;
+	size_t count = words(&job->arena);
 
-	copy_records(job, job->arena.base, here->records, here->used);
-	sim_memories(job->world->sim, &memory, &reference);
-	for (size_t frame = 0; frame < frame_count(job); frame++) {
-		const struct explore_saved *from = here->frames[frame] ? here : root;
+	save_records(job, saved);
+	for (size_t word = 0; word < count; word++) {
+		uint64_t differs = touched->granules[word] | last->differs[word];
 
-		if (job->arena.touched[frame] | here->may_change[frame])
-			copy_frame(memory, reference, from->memory, from->reference, frame);
-		job->arena.touched[frame] = 0;
+		for (uint64_t left = differs; left; left &= left - 1)
+			copy_granule(saved->bulk, touched->base,
+				     word * 64 + (unsigned)__builtin_ctzll(left));
+		saved->differs[word] = differs;
+		touched->granules[word] = 0;
 	}
+	job->last = as;
 }
 
-/* What differs from the root: what was saved here and what was touched since. */
-void explore_job_reset(struct explore_job *job)
+void explore_job_restore(struct explore_job *job, enum explore_saved_as as)
 {
-	const struct explore_saved *here = job->here, *root = job->root;
-	uint8_t *memory, *reference;
+	const struct explore_saved *saved = &job->saved[as], *last = &job->saved[job->last];
+	const struct explore_saved *root = &job->saved[EXPLORE_ROOT];
+	struct sim_touched *touched = &job->arena.touched;
+	size_t count = words(&job->arena);
 
-	copy_records(job, job->arena.base, root->records, root->used);
-	sim_memories(job->world->sim, &memory, &reference);
-	for (size_t frame = 0; frame < frame_count(job); frame++) {
-		if (job->arena.touched[frame] | here->frames[frame] | here->may_change[frame] |
-		    root->may_change[frame])
-			copy_frame(memory, reference, root->memory, root->reference, frame);
-		job->arena.touched[frame] = 0;
-		job->here->frames[frame] = 0;
-		job->here->may_change[frame] = 0;
+	explore_calls_forget(job);
+	copy_records(job, job->arena.base, saved->records, saved->used);
+	for (size_t word = 0; word < count; word++) {
+		uint64_t left = touched->granules[word];
+
+		if (last != saved)
+			left |= last->differs[word] | saved->differs[word];
+		for (; left; left &= left - 1) {
+			unsigned bit = (unsigned)__builtin_ctzll(left);
+			bool differs = saved->differs[word] >> bit & 1;
+
+			copy_granule(touched->base, differs ? saved->bulk : root->bulk,
+				     word * 64 + bit);
+		}
+		touched->granules[word] = 0;
 	}
+	job->last = as;
+}
+
+static size_t frame_count(const struct explore_setting *setting)
+{
+	return (size_t)(setting->machine.memory_bytes >> QUIRE_PAGE_SHIFT);
+}
+
+static bool create_saves(struct explore_job *job)
+{
+	for (unsigned n = 0; n < EXPLORE_SAVES; n++)
+		if (!saved_create(&job->saved[n], &job->arena))
+			return false;
+	return true;
+}
+
+static void save_root(struct explore_job *job)
+{
+	struct explore_saved *root = &job->saved[EXPLORE_ROOT];
+	struct sim_touched *touched = &job->arena.touched;
+
+	save_records(job, root);
+	memcpy(root->bulk, touched->base, head_of(&job->arena)->bulk_used - RECORDS_MAX);
+	memset(touched->granules, 0, words(&job->arena) * sizeof(*touched->granules));
+	job->last = EXPLORE_ROOT;
 }
 
 const char *explore_job_create(struct explore_job *job, const struct explore_setting *setting)
 {
-	uint8_t *memory, *reference;
-	const char *why;
+	const char *why = "the host has no memory for the world";
 
 	*job = (struct explore_job){.setting = setting};
-	job->root = saved_new(frame_count(job));
-	job->here = saved_new(frame_count(job));
-	why = "the host has no memory for the world";
-	if (job->root && job->here && explore_arena_create(&job->arena, frame_count(job)))
+	if (explore_arena_create(&job->arena, frame_count(setting)) && create_saves(job))
 		why = explore_world_boot(job);
-	if (why) {
+	if (why)
 		explore_job_destroy(job);
-		return why;
-	}
-	sim_memories(job->world->sim, &memory, &reference);
-	save_records(job, job->root);
-	memcpy(job->root->memory, memory, frame_count(job) << QUIRE_PAGE_SHIFT);
-	memcpy(job->root->reference, reference, frame_count(job) << QUIRE_PAGE_SHIFT);
-	memset(job->arena.touched, 0, frame_count(job));
-	return NULL;
+	else
+		save_root(job);
+	return why;
 }
 
 void explore_job_destroy(struct explore_job *job)
 {
-	saved_free(job->root);
-	saved_free(job->here);
-	explore_overlap_free(job);
+	for (unsigned n = 0; n < EXPLORE_SAVES; n++)
+		saved_destroy(&job->saved[n]);
+	explore_calls_free(job);
 	explore_arena_destroy(&job->arena);
-	job->root = job->here = NULL;
 }

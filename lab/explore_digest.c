@@ -353,14 +353,12 @@ static void begin(struct digesting *d)
 uint64_t explore_digest(const struct explore_world *world)
 {
 	struct digesting d;
-	uint8_t *memory, *reference;
 
 	d.world = world;
 	begin(&d);
-	sim_memories(world->sim, &memory, &reference);
 	for (unsigned process = 0; process < EXPLORE_PROCESSES; process++)
 		if (world->spaces[process])
-			name_tables(&d, process, reference);
+			name_tables(&d, process, sim_reference(world->sim));
 	name_pages(&d);
 	sort_cpus(&d);
 	name_all_free(&d);

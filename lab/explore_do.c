@@ -1,20 +1,10 @@
 /*
- * Doing a move, alone or two at once.
- *
- * Its outcome is compared with the model's. Of two at once each must come out as it would have
- * before or after the other.
- *
- * TWO AT ONCE. Each is a fiber: a stack and a place in it. The first runs to its n-th point of
- * interleaving (a lock that is taken, a flag that changes, the begin and end of a maintenance
- * operation); then the second runs to its end; then the first goes on. Who waits for a lock lets
- * the other run. When the move ends both have ended, so a state never holds half a call, and its
- * digest needs to know nothing of stacks.
+ * Doing a move. Its outcome is compared with the model's. (Calls that stop half way:
+ * explore_calls.c.)
  */
 #include "lab/explore.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <ucontext.h>
 
 #include "sim/adversary.h"
 
@@ -93,6 +83,24 @@ static int64_t do_write(struct explore_world *world, struct explore_move move, u
 			   EXPLORE_BUFFER + move.cpu * QUIRE_PAGE_BYTES, QUIRE_PAGE_BYTES);
 }
 
+/* The page of the file, locked, with a reference. Until it is locked it may leave the file. */
+static int lock_page(struct explore_world *world, unsigned index, struct quire_page **page)
+{
+	struct quire *q = world->quire;
+
+	for (;;) {
+		int error = quire_cache_read(&world->file, index, page);
+
+		if (error)
+			return error;
+		quire_page_lock(q, *page);
+		if ((*page)->file == &world->file)
+			return 0;
+		quire_page_unlock(q, *page);
+		quire_page_put(q, *page);
+	}
+}
+
 /*
  * A transfer straight between the device and a page of the page cache, as for a pinned page of
  * direct I/O.
@@ -106,10 +114,9 @@ static struct explore_outcome do_device(struct explore_world *world, unsigned in
 	struct quire *q = world->quire;
 	struct quire_page *page;
 
-	outcome.result = quire_cache_read(&world->file, index, &page);
+	outcome.result = lock_page(world, index, &page);
 	if (outcome.result)
 		return outcome;
-	quire_page_lock(q, page);
 	quire_coherence_dma_prepare(q, page, direction);
 	for (size_t n = 0; in && n < sizeof(bytes) / sizeof(bytes[0]); n++)
 		bytes[n] = value;
@@ -217,6 +224,7 @@ static struct explore_outcome do_call(struct explore_world *world, struct explor
 	case EXPLORE_FILL:
 		do_fill(world, move);
 		break;
+	case EXPLORE_GO_ON: /* explore_calls.c */
 	case EXPLORE_KIND_COUNT:
 		break;
 	}
@@ -228,8 +236,8 @@ static bool is_call(struct explore_move move)
 	return move.kind > EXPLORE_EXECUTE && move.kind < EXPLORE_EVICT;
 }
 
-static struct explore_outcome do_one(struct explore_world *world, struct explore_move move,
-				     uint64_t value)
+struct explore_outcome explore_do_one(struct explore_world *world, struct explore_move move,
+				      uint64_t value)
 {
 	struct explore_outcome outcome;
 
@@ -243,21 +251,18 @@ static struct explore_outcome do_one(struct explore_world *world, struct explore
 
 /* --- Outcomes --------------------------------------------------------------------------------- */
 
-static bool same(struct explore_outcome a, struct explore_outcome b)
+bool explore_outcome_same(struct explore_outcome a, struct explore_outcome b)
 {
 	return a.result == b.result && a.value == b.value;
 }
 
-static bool agree(struct explore_world *world, struct explore_outcome got,
-		  struct explore_outcome first, struct explore_outcome second)
+void explore_say_wrong(struct explore_world *world, struct explore_outcome got,
+		       struct explore_outcome expected)
 {
-	if (same(got, first) || same(got, second))
-		return true;
 	snprintf(world->wrong, sizeof(world->wrong),
 		 "expected result %lld, value %llu; got result %lld, value %llu",
-		 (long long)first.result, (unsigned long long)first.value, (long long)got.result,
-		 (unsigned long long)got.value);
-	return false;
+		 (long long)expected.result, (unsigned long long)expected.value,
+		 (long long)got.result, (unsigned long long)got.value);
 }
 
 static bool do_alone(struct explore_world *world, struct explore_move move)
@@ -268,188 +273,27 @@ static bool do_alone(struct explore_world *world, struct explore_move move)
 
 	sim_switch(world->sim, move.cpu);
 	expected = explore_model_do(&world->model, move, process, value);
-	got = do_one(world, move, value);
-	return agree(world, got, expected, expected);
-}
-
-/* --- Two at once ------------------------------------------------------------------------------ */
-
-enum { STACK_BYTES = 256 << 10 };
-
-struct fiber {
-	ucontext_t context;
-	struct explore_move move;
-	struct explore_outcome outcome;
-	uint64_t value;
-	unsigned cpu; /* the simulated CPU it is on */
-	bool done;
-	uint8_t *stack;
-};
-
-struct explore_overlap {
-	ucontext_t main;
-	struct fiber fibers[2];
-	unsigned running, points, at;
-	bool active, reached, stopped;
-};
-
-struct explore_move explore_second(struct explore_move move)
-{
-	return (struct explore_move){.kind = move.with_kind,
-				     .cpu = move.with_cpu,
-				     .a = move.with_a,
-				     .b = move.with_b};
-}
-
-static bool make_overlap(struct explore_job *job)
-{
-	struct explore_overlap *overlap = job->overlap;
-
-	if (overlap)
+	got = explore_do_one(world, move, value);
+	if (explore_outcome_same(got, expected))
 		return true;
-	overlap = calloc(1, sizeof(*overlap));
-	if (!overlap)
-		return false;
-	for (unsigned n = 0; n < 2; n++)
-		overlap->fibers[n].stack = malloc(STACK_BYTES);
-	job->overlap = overlap;
-	return overlap->fibers[0].stack && overlap->fibers[1].stack;
-}
-
-void explore_overlap_free(struct explore_job *job)
-{
-	for (unsigned n = 0; job->overlap && n < 2; n++)
-		free(job->overlap->fibers[n].stack);
-	free(job->overlap);
-	job->overlap = NULL;
-}
-
-/* The other fiber runs until it gives way. */
-static void give_way(struct explore_job *job)
-{
-	struct explore_overlap *overlap = job->overlap;
-	struct fiber *from = &overlap->fibers[overlap->running];
-	struct fiber *to = &overlap->fibers[!overlap->running];
-
-	if (to->done)
-		return;
-	from->cpu = sim_cpu(job->world->sim);
-	sim_settle_stores(job->world->sim, from->cpu);
-	overlap->running = !overlap->running;
-	sim_switch(job->world->sim, to->cpu);
-	swapcontext(&from->context, &to->context);
-}
-
-void explore_point(struct explore_job *job)
-{
-	struct explore_overlap *overlap = job->overlap;
-
-	if (!overlap || !overlap->active || overlap->running != 0 || overlap->reached ||
-	    ++overlap->points < overlap->at)
-		return;
-	overlap->reached = true;
-	give_way(job);
-}
-
-void explore_blocked(struct explore_job *job)
-{
-	if (job->overlap && job->overlap->active)
-		give_way(job);
-}
-
-bool explore_stop_overlap(struct explore_job *job)
-{
-	if (!job->overlap || !job->overlap->active)
-		return false;
-	job->overlap->stopped = true;
-	setcontext(&job->overlap->main);
-	return true;
-}
-
-/* A pointer in two halves: what makecontext can hand over. */
-static void fiber_main(unsigned high, unsigned low)
-{
-	struct explore_job *job = (struct explore_job *)(uintptr_t)((uint64_t)high << 32 | low);
-	struct explore_overlap *overlap = job->overlap;
-	struct fiber *fiber = &overlap->fibers[overlap->running];
-
-	fiber->outcome = do_one(job->world, fiber->move, fiber->value);
-	fiber->done = true;
-	give_way(job);
-	setcontext(&overlap->main);
-}
-
-static void prepare(struct explore_job *job, unsigned n, struct explore_move move)
-{
-	struct fiber *fiber = &job->overlap->fibers[n];
-	uint64_t pointer = (uintptr_t)job;
-
-	fiber->move = move;
-	fiber->cpu = move.cpu;
-	fiber->value = ++job->world->values;
-	fiber->done = false;
-	getcontext(&fiber->context);
-	fiber->context.uc_stack.ss_sp = fiber->stack;
-	fiber->context.uc_stack.ss_size = STACK_BYTES;
-	fiber->context.uc_link = NULL;
-	makecontext(&fiber->context, (void (*)(void))fiber_main, 2, (unsigned)(pointer >> 32),
-		    (unsigned)pointer);
-}
-
-/* Both orders must leave one model; each outcome must be that of one of the orders. */
-static bool outcomes_agree(struct explore_world *world, const struct fiber *fibers)
-{
-	unsigned processes[2] = {world->runs[fibers[0].move.cpu], world->runs[fibers[1].move.cpu]};
-	struct explore_model other = world->model;
-	struct explore_outcome early[2], late[2];
-
-	early[0] = explore_model_do(&world->model, fibers[0].move, processes[0], fibers[0].value);
-	late[1] = explore_model_do(&world->model, fibers[1].move, processes[1], fibers[1].value);
-	early[1] = explore_model_do(&other, fibers[1].move, processes[1], fibers[1].value);
-	late[0] = explore_model_do(&other, fibers[0].move, processes[0], fibers[0].value);
-	return agree(world, fibers[0].outcome, early[0], late[0]) &&
-	       agree(world, fibers[1].outcome, early[1], late[1]);
-}
-
-/*
- * A walk that meets an entry between its store and its clean, or its purge, sees the old one: that
- * is allowed until the call that changes it returns. What the TLB has kept of it afterwards shows
- * when it is used.
- */
-static void forget_early_walks(struct sim *sim)
-{
-	const struct sim_violation *violation;
-
-	for (unsigned n = 0; (violation = sim_violation(sim, n)); n++)
-		if (violation->observer != SIM_PARTY_WALKER)
-			return;
-	sim_forget_violations(sim);
-}
-
-static bool do_both(struct explore_job *job, struct explore_move move)
-{
-	struct explore_overlap *overlap;
-
-	if (!make_overlap(job)) {
-		snprintf(job->stopped, sizeof(job->stopped), "the host has no memory for a stack");
-		return false;
-	}
-	overlap = job->overlap;
-	prepare(job, 0, move);
-	prepare(job, 1, explore_second(move));
-	overlap->running = overlap->points = 0;
-	overlap->at = move.at;
-	overlap->reached = overlap->stopped = false;
-	overlap->active = true;
-	sim_switch(job->world->sim, move.cpu);
-	swapcontext(&overlap->main, &overlap->fibers[0].context);
-	overlap->active = false;
-	job->reached = overlap->reached;
-	forget_early_walks(job->world->sim);
-	return !overlap->stopped && outcomes_agree(job->world, overlap->fibers);
+	explore_say_wrong(world, got, expected);
+	return false;
 }
 
 /* --- A move ----------------------------------------------------------------------------------- */
+
+/* Does it stop half way, or meet a call that does? What hardware does takes no time. */
+static bool in_part(const struct explore_job *job, struct explore_move move)
+{
+	if (move.kind == EXPLORE_EVICT || move.kind == EXPLORE_FILL)
+		return false;
+	return move.until || explore_half_done_count(job);
+}
+
+uint32_t explore_label(const struct explore_job *job)
+{
+	return job->label ? job->label : job->world->steps;
+}
 
 bool explore_do(struct explore_job *job, struct explore_move move)
 {
@@ -460,11 +304,12 @@ bool explore_do(struct explore_job *job, struct explore_move move)
 	world->wrong[0] = '\0';
 	world->steps++;
 	world->faults = 0;
-	sim_label(world->sim, job->label ? job->label : world->steps);
-	settle_stores(world, move.cpu);
+	sim_label(world->sim, explore_label(job));
+	if (!explore_half_done_count(job))
+		settle_stores(world, move.cpu);
 	if (setjmp(job->stop))
 		return false;
-	good = move.at ? do_both(job, move) : do_alone(world, move);
+	good = in_part(job, move) ? explore_slice(job, move) : do_alone(world, move);
 	return good && !sim_violations(world->sim) && !sim_complaint(world->sim);
 }
 

@@ -5,6 +5,9 @@
  * colour, write policies, what is coherent with what, what maintenance and devices reach, where the
  * walker reads.
  *
+ * Granted, whether the machine has it or not, since its instruction set does: a walk cache, except
+ * on PA-RISC, where software walks.
+ *
  * Made small: memory; each cache way, to one page or, where the cache has colours, to two; ways;
  * the TLB. Lines become LINE_BYTES long: a page has then few of them, and no rule of any machine
  * depends on more. The kernel's copy routine has no text, so that it evicts nothing: evictions are
@@ -21,6 +24,7 @@ enum {
 	INSN_WAYS = 2,
 	L2_WAYS = 4,
 	TLB_ENTRIES = 32,
+	WALK_CACHE = 8,    /* all upper entries of two processes */
 	FRAMES = 48,       /* enough for all that a small world holds at once ... */
 	FRAMES_A_CPU = 16, /* ... and for each CPU's own free list */
 };
@@ -62,6 +66,8 @@ const char *explore_machine(struct sim_machine *small, const struct sim_machine 
 	small->kernel_text_bytes = QUIRE_PAGE_BYTES;
 	small->copy_text_bytes = 0;
 	small->tlb.entries = small->tlb.ways = TLB_ENTRIES;
+	if (small->isa != SIM_PARISC)
+		small->tlb.walk_cache = WALK_CACHE;
 	if (small->store_buffer > 2)
 		small->store_buffer = 2;
 	if (small->store_buffer_bytes > 2 * QUIRE_PAGE_BYTES)

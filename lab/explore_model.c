@@ -8,6 +8,10 @@
 
 #include <string.h>
 
+/* Values that no run has stored: for trying what two calls would do. */
+#define A_VALUE (UINT64_MAX - 1)
+#define B_VALUE UINT64_MAX
+
 bool explore_is_shared(enum explore_place place)
 {
 	return place == EXPLORE_SHARED || place == EXPLORE_ALIAS;
@@ -164,7 +168,7 @@ static bool same_maps(const struct explore_map *a, const struct explore_map *b)
 	return same;
 }
 
-static bool same_models(const struct explore_model *a, const struct explore_model *b)
+bool explore_model_same(const struct explore_model *a, const struct explore_model *b)
 {
 	bool same = a->file_pages == b->file_pages && a->alive[1] == b->alive[1];
 
@@ -176,16 +180,16 @@ static bool same_models(const struct explore_model *a, const struct explore_mode
 	return same;
 }
 
-bool explore_model_commute(const struct explore_world *world, struct explore_move a,
-			   struct explore_move b)
+bool explore_model_tells(const struct explore_model *model, struct explore_move a,
+			 unsigned a_process, struct explore_move b, unsigned b_process)
 {
-	struct explore_model ab = world->model, ba = world->model;
-	unsigned a_process = world->runs[a.cpu], b_process = world->runs[b.cpu];
-	uint64_t a_value = world->values + 1, b_value = world->values + 2;
+	struct explore_model ab = *model, ba = *model;
+	struct explore_outcome a_first, a_second, b_first, b_second;
 
-	explore_model_do(&ab, a, a_process, a_value);
-	explore_model_do(&ab, b, b_process, b_value);
-	explore_model_do(&ba, b, b_process, b_value);
-	explore_model_do(&ba, a, a_process, a_value);
-	return same_models(&ab, &ba);
+	a_first = explore_model_do(&ab, a, a_process, A_VALUE);
+	b_second = explore_model_do(&ab, b, b_process, B_VALUE);
+	b_first = explore_model_do(&ba, b, b_process, B_VALUE);
+	a_second = explore_model_do(&ba, a, a_process, A_VALUE);
+	return explore_model_same(&ab, &ba) || !explore_outcome_same(a_first, a_second) ||
+	       !explore_outcome_same(b_first, b_second);
 }

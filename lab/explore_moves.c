@@ -2,8 +2,7 @@
  * Moves: what may happen next in a world.
  *
  * A move is a system call, an access of user code, a transfer of the device, or something that
- * hardware does by itself; or two of the first kinds by two CPUs at once, of which the second runs
- * as a whole in the middle of the first.
+ * hardware does by itself. While a call is half done on one CPU, the others and hardware may move.
  *
  * MOVES LEFT OUT, since they can show nothing that others do not:
  *   - An access that is forbidden, where the TLB of the CPU has no entry for its page: it walks the
@@ -15,8 +14,8 @@
  *   coherent.
  *   - A system call that uses no memory of its process is made by CPU 0 only, where D caches are
  *   coherent.
- *   - Two at once whose order makes a difference to the program, or of which one writes what the
- *     other reads: no memory manager promises the outcome.
+ *   - Two calls at once that write one page, or whose order makes a difference that no outcome
+ *     tells: no memory manager promises what comes of it.
  */
 #include "lab/explore.h"
 
@@ -221,37 +220,33 @@ static void add_hardware_moves(struct list *list, unsigned cpu)
 		add_user_fills(list, cpu, SIM_WHICH_L1I);
 }
 
-unsigned explore_moves(const struct explore_world *world, struct explore_move *moves)
+static void add_all(struct list *list, bool every_cpu)
 {
-	struct list list = {world, moves, 0};
-
-	for (unsigned cpu = 0; cpu < world->setting->machine.cpus; cpu++) {
-		add_process_moves(&list, cpu);
-		if (cpu == 0 || world->setting->every_cpu)
-			add_system_moves(&list, cpu);
+	for (unsigned cpu = 0; cpu < list->world->setting->machine.cpus; cpu++) {
+		add_process_moves(list, cpu);
+		if (cpu == 0 || every_cpu)
+			add_system_moves(list, cpu);
 	}
-	for (unsigned cpu = 0; cpu < world->setting->machine.cpus; cpu++)
-		add_hardware_moves(&list, cpu);
-	return list.count;
+	for (unsigned cpu = 0; cpu < list->world->setting->machine.cpus; cpu++)
+		add_hardware_moves(list, cpu);
 }
 
-/* --- Two at once ------------------------------------------------------------------------------ */
+/* --- While calls are half done ---------------------------------------------------------------- */
 
-/* Steps that enter the kernel and may meet others in it. */
-static bool may_overlap(const struct explore_world *world, struct explore_move move)
+static bool is_hardware(struct explore_move move)
+{
+	return move.kind == EXPLORE_EVICT || move.kind == EXPLORE_FILL;
+}
+
+bool explore_has_points(const struct explore_world *world, struct explore_move move)
 {
 	switch ((enum explore_kind)move.kind) {
 	case EXPLORE_LOAD:
-	case EXPLORE_STORE:
 	case EXPLORE_EXECUTE: /* one that the TLB answers does not enter the kernel */
-		return !sim_tlb_holds(world->sim, move.cpu, explore_address(move.a, move.b)) ||
-		       move.kind == EXPLORE_STORE;
-	case EXPLORE_DEVICE_IN:
-	case EXPLORE_DEVICE_OUT:
-	case EXPLORE_RUN:
-	case EXPLORE_EXIT:
+		return !sim_tlb_holds(world->sim, move.cpu, explore_address(move.a, move.b));
 	case EXPLORE_EVICT:
 	case EXPLORE_FILL:
+	case EXPLORE_GO_ON:
 	case EXPLORE_KIND_COUNT:
 		return false;
 	default:
@@ -259,22 +254,29 @@ static bool may_overlap(const struct explore_world *world, struct explore_move m
 	}
 }
 
-/*
- * The page of the file that a move reads or writes, the page of a process's own being none. -1:
- * none.
- */
-static int content_of(const struct explore_world *world, struct explore_move move)
+/* A move, and who makes it. */
+struct party {
+	struct explore_move move;
+	unsigned process;
+};
+
+/* The page of the file that it reads or writes; -1: none, or one of the process's own. */
+static int content_of(const struct explore_world *world, struct party party)
 {
+	struct explore_move move = party.move;
+
 	switch ((enum explore_kind)move.kind) {
 	case EXPLORE_LOAD:
 	case EXPLORE_STORE:
 	case EXPLORE_EXECUTE:
 		if (move.a == EXPLORE_ANON ||
-		    world->model.map[world->runs[move.cpu]][move.a].own[move.b])
+		    world->model.map[party.process][move.a].own[move.b])
 			return -1;
 		return move.b;
 	case EXPLORE_READ:
 	case EXPLORE_WRITE:
+	case EXPLORE_DEVICE_IN:
+	case EXPLORE_DEVICE_OUT:
 		return move.a;
 	default:
 		return -1;
@@ -283,69 +285,90 @@ static int content_of(const struct explore_world *world, struct explore_move mov
 
 static bool writes(struct explore_move move)
 {
-	return move.kind == EXPLORE_WRITE ||
+	return move.kind == EXPLORE_WRITE || move.kind == EXPLORE_DEVICE_IN ||
 	       (move.kind == EXPLORE_STORE && explore_is_shared(move.a));
 }
 
-/* Both touch a process's own page at one place, and one stores. */
-static bool race_on_private(const struct explore_world *world, struct explore_move a,
-			    struct explore_move b)
+/*
+ * Both write a page: what comes of its other words is anybody's guess. And who looks at a page that
+ * a device is writing sees anything.
+ */
+static bool race_on_content(const struct explore_world *world, struct party a, struct party b)
 {
-	bool accesses = a.kind <= EXPLORE_EXECUTE && b.kind <= EXPLORE_EXECUTE;
-
-	return accesses && world->runs[a.cpu] == world->runs[b.cpu] && a.a == b.a && a.b == b.b &&
-	       !explore_is_shared(a.a) && (a.kind == EXPLORE_STORE || b.kind == EXPLORE_STORE);
-}
-
-static bool may_meet(const struct explore_world *world, struct explore_move a,
-		     struct explore_move b)
-{
+	bool device = a.move.kind == EXPLORE_DEVICE_IN || b.move.kind == EXPLORE_DEVICE_IN;
 	int page = content_of(world, a);
 
-	if (a.cpu == b.cpu || !may_overlap(world, a) || !may_overlap(world, b))
-		return false;
-	if (page >= 0 && page == content_of(world, b) && (writes(a) || writes(b)))
-		return false;
-	return !race_on_private(world, a, b) && explore_model_commute(world, a, b);
+	return page >= 0 && page == content_of(world, b) &&
+	       (device || (writes(a.move) && writes(b.move)));
 }
 
-/*
- * A system call of no process's memory may be made by any CPU here: it meets those of the others.
- */
-static struct explore_move on_cpu(struct explore_move move, unsigned cpu)
+/* Does it begin p1, end it, or load it? */
+static bool is_of_life(struct explore_move move)
 {
-	move.cpu = (uint8_t)cpu;
-	return move;
+	return move.kind == EXPLORE_FORK || move.kind == EXPLORE_EXIT || move.kind == EXPLORE_RUN;
 }
 
-static bool is_system(struct explore_move move)
+/* p1 begins or ends in one, and is used by the other: the embedding kernel keeps these apart. */
+static bool race_on_life(struct party a, struct party b)
 {
-	return move.kind == EXPLORE_READ || move.kind == EXPLORE_WRITE ||
-	       move.kind == EXPLORE_TRUNCATE || move.kind == EXPLORE_RECLAIM;
+	bool exits = a.move.kind == EXPLORE_EXIT || b.move.kind == EXPLORE_EXIT;
+
+	return (is_of_life(a.move) && is_of_life(b.move)) ||
+	       (exits && (a.process == 1 || b.process == 1));
 }
 
-unsigned explore_pairs(const struct explore_world *world, const struct explore_move *moves,
-		       unsigned count, struct explore_move *pairs, unsigned max)
+/* The device's page is taken out of the file. */
+static bool race_on_device(struct explore_move a, struct explore_move b)
 {
-	unsigned pair_count = 0;
+	return a.kind == EXPLORE_TRUNCATE &&
+	       (b.kind == EXPLORE_DEVICE_IN || b.kind == EXPLORE_DEVICE_OUT);
+}
 
-	for (unsigned first = 0; first < count; first++) {
-		for (unsigned second = 0; second < count; second++) {
-			struct explore_move a = moves[first], b = moves[second];
+static bool may_meet(const struct explore_world *world, struct party a, struct party b)
+{
+	return !race_on_content(world, a, b) && !race_on_life(a, b) &&
+	       !race_on_device(a.move, b.move) && !race_on_device(b.move, a.move) &&
+	       explore_model_tells(&world->model, a.move, a.process, b.move, b.process);
+}
 
-			if (a.cpu == b.cpu && is_system(b) && world->setting->machine.cpus > 1)
-				b = on_cpu(b, a.cpu ? 0 : 1);
-			if (!may_meet(world, a, b) || pair_count == max)
-				continue;
-			a.at = 1;
-			a.with_kind = b.kind;
-			a.with_cpu = b.cpu;
-			a.with_a = b.a;
-			a.with_b = b.b;
-			pairs[pair_count++] = a;
-		}
-	}
-	return pair_count;
+/* May the move be made now, with the call that is half done? */
+static bool may_begin(const struct explore_job *job, struct explore_move move)
+{
+	struct party party = {move, job->world->runs[move.cpu]}, other = {.process = 0};
+	const struct explore_move *begun = NULL;
+	unsigned cpu = 0;
+
+	if (is_hardware(move))
+		return true;
+	while (!(begun = explore_half_done(job, cpu, &other.process)))
+		cpu++;
+	other.move = *begun;
+	return !explore_calls_met(job) && cpu != move.cpu && may_meet(job->world, other, party);
+}
+
+static unsigned moves_meanwhile(const struct explore_job *job, struct list *list)
+{
+	unsigned kept = 0, process;
+
+	add_all(list, true);
+	for (unsigned n = 0; n < list->count; n++)
+		if (may_begin(job, list->moves[n]))
+			list->moves[kept++] = list->moves[n];
+	list->count = kept;
+	for (unsigned cpu = 0; cpu < job->setting->machine.cpus; cpu++)
+		if (explore_half_done(job, cpu, &process))
+			add(list, EXPLORE_GO_ON, cpu, 0, 0);
+	return list->count;
+}
+
+unsigned explore_moves(const struct explore_job *job, struct explore_move *moves)
+{
+	struct list list = {job->world, moves, 0};
+
+	if (explore_half_done_count(job))
+		return moves_meanwhile(job, &list);
+	add_all(&list, job->setting->every_cpu);
+	return list.count;
 }
 
 /* --- In words --------------------------------------------------------------------------------- */
@@ -435,6 +458,9 @@ static void single_text(const struct explore_world *world, struct explore_move m
 	case EXPLORE_RECLAIM:
 		snprintf(text, bytes, "cpu%u: %s", move.cpu, kind);
 		break;
+	case EXPLORE_GO_ON:
+		snprintf(text, bytes, "cpu%u: %s", move.cpu, kind);
+		break;
 	case EXPLORE_RUN:
 	case EXPLORE_EXIT:
 		snprintf(text, bytes, "cpu%u: %s p%u", move.cpu, kind, move.a);
@@ -448,13 +474,10 @@ static void single_text(const struct explore_world *world, struct explore_move m
 void explore_move_text(const struct explore_world *world, struct explore_move move, char *text,
 		       size_t bytes)
 {
-	char second[120];
 	size_t used;
 
 	single_text(world, move, text, bytes);
-	if (!move.at)
-		return;
 	used = strlen(text);
-	single_text(world, explore_second(move), second, sizeof(second));
-	snprintf(text + used, bytes - used, ", and at its point %u %s", move.at, second);
+	if (move.until)
+		snprintf(text + used, bytes - used, ", to its point %u", move.until);
 }

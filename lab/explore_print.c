@@ -43,11 +43,13 @@ static void print_covered(FILE *to, const struct explore_check *check)
 		check->random ? "walks" : "states", grouped(result->moves, moves), cpus,
 		plural(cpus), check->setting.pages, plural(check->setting.pages));
 	fprintf(to, ", %s, ", check->policy);
-	if (check->interleave)
-		fprintf(to, "two calls at once at every point of the first: %s, ",
-			grouped(result->pairs, moves));
-	else
+	if (!check->interleave)
 		fputs("calls one after the other, ", to);
+	else if (check->random)
+		fputs("calls at once, ", to);
+	else
+		fprintf(to, "two calls at once in runs of %u steps: %s, ", result->together,
+			grouped(result->pairs, moves));
 	fprintf(to, "%.1f s, %.0f steps/s\n", result->seconds,
 		result->seconds > 0 ? (double)result->moves / result->seconds : 0);
 }
@@ -76,7 +78,8 @@ void explore_print_end(FILE *to, const struct explore_check *check)
 				result->depth + 1, 100 * result->part);
 		break;
 	case EXPLORE_REFUTED:
-		fprintf(to, "refuted in %u steps: ", result->length);
+		fprintf(to, "refuted in %u steps: ",
+			explore_steps(result->run, result->length));
 		break;
 	case EXPLORE_FAILED:
 		fprintf(to, "no result: %s\n", result->why);
@@ -103,7 +106,7 @@ void explore_describe(struct explore_check *check, struct explore_job *job)
 {
 	struct explore_result *result = &check->result;
 
-	explore_job_reset(job);
+	explore_job_restore(job, EXPLORE_ROOT);
 	for (unsigned n = 0; n < result->length; n++) {
 		char text[300];
 
@@ -145,7 +148,7 @@ void explore_print_run(FILE *to, const struct explore_check *check, bool colour)
 	if (check->script)
 		fprintf(to, "  repeat it: quire run %s\n", check->script);
 	fprintf(to, "SUMMARY: %s on %s in %u steps\n\n", check->kind, check->machine,
-		check->result.length);
+		explore_steps(check->result.run, check->result.length));
 }
 
 /* --- The script ------------------------------------------------------------------------------- */
@@ -191,7 +194,7 @@ bool explore_save_script(struct explore_check *check, const char *path)
 
 void explore_check_free(struct explore_check *check)
 {
-	for (unsigned n = 0; n < EXPLORE_DEPTH_MAX; n++)
+	for (unsigned n = 0; n < EXPLORE_RUN_MAX; n++)
 		free(check->steps[n]);
 	free(check->script);
 	free(check->machine);
@@ -229,7 +232,7 @@ json_t *explore_json(const struct explore_check *check)
 	bool refuted = result->end == EXPLORE_REFUTED;
 
 	return json_pack("{s:s, s:s, s:i, s:i, s:s?, s:s?, s:s, s:i, s:b, s:f, s:I, s:I, s:f, s:I, "
-			 "s:s?, s:o}",
+			 "s:i, s:s?, s:o}",
 			 "machine", check->machine, "policy", check->policy, "cpus",
 			 (int)check->setting.machine.cpus, "pages", (int)check->setting.pages,
 			 "dropped", quire_site_name(check->setting.dropped), "mutant",
@@ -237,6 +240,7 @@ json_t *explore_json(const struct explore_check *check)
 			 "depth", (int)result->depth, "exhausted", (int)result->exhausted,
 			 "part_of_next_depth", result->part, check->random ? "walks" : "states",
 			 (json_int_t)result->states, "steps", (json_int_t)result->moves, "seconds",
-			 result->seconds, "two_at_once", (json_int_t)result->pairs, "why",
-			 result->why, "violation", refuted ? run_json(check) : json_null());
+			 result->seconds, "two_at_once", (json_int_t)result->pairs,
+			 "two_at_once_depth", (int)result->together, "why", result->why, "violation",
+			 refuted ? run_json(check) : json_null());
 }

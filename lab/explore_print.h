@@ -12,12 +12,13 @@ struct explore_check {
 	char *machine, *machine_file; /* as named in the script */
 	struct explore_setting setting;
 	char policy[300];
-	bool random, interleave;
+	bool random;
+	unsigned interleave;
 	unsigned depth;
 	struct explore_result result;
 	/* Of a run that fails: */
 	char what[300], kind[48];
-	char *steps[EXPLORE_DEPTH_MAX];
+	char *steps[EXPLORE_RUN_MAX]; /* a text for each move */
 	bool has_violation;
 	struct sim_violation violation;
 	char *script; /* the file; NULL: none was written */

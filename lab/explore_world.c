@@ -39,7 +39,7 @@ static void port_stop(void *context, const char *file, int line, const char *wha
 
 	snprintf(job->stopped, sizeof(job->stopped), "%s:%d: %s", name ? name + 1 : file, line,
 		 what);
-	explore_stop_overlap(job);
+	explore_stop_calls(job);
 	longjmp(job->stop, 1);
 }
 
@@ -156,6 +156,7 @@ static bool port_maintenance_begin(void *context, enum quire_site site)
 		return false;
 	}
 	explore_point(context);
+	world->pages_done = 0;
 	sim_site_begin(world->sim, site);
 	return true;
 }
@@ -213,11 +214,17 @@ static int trap_fault(void *context, uintptr_t va, enum quire_access access)
 {
 	struct explore_world *world = job_of(context)->world;
 	struct quire_space *space = running(world);
+	unsigned cpu = sim_cpu(world->sim);
+	int error = -QUIRE_SIGSEGV;
 
 	/* Whoever faults again and again waits for what the other of two calls has begun. */
 	if (++world->faults > FAULTS_IN_A_ROW)
 		explore_blocked(context);
-	return space ? quire_fault(space, va, access) : -QUIRE_SIGSEGV;
+	world->faulting[cpu] = va & ~(uintptr_t)QUIRE_PAGE_MASK;
+	if (space)
+		error = quire_fault(space, va, access);
+	world->faulting[cpu] = 0;
+	return error;
 }
 
 static int trap_tlb_miss(void *context, uintptr_t va, enum quire_access access)
@@ -362,40 +369,9 @@ static bool fill_lists(struct explore_world *world)
 	return true;
 }
 
-static void mutate(struct quire_traits *traits, enum explore_mutant mutant)
-{
-	switch (mutant) {
-	case EXPLORE_MUTANT_BROADCAST:
-		traits->data_broadcast = traits->insn_broadcast = traits->tlb_broadcast = true;
-		break;
-	case EXPLORE_MUTANT_WALKER:
-		traits->walker_sees_data = true;
-		break;
-	case EXPLORE_MUTANT_DEVICES:
-		traits->devices_see_data = true;
-		break;
-	case EXPLORE_MUTANT_ALIASES:
-		traits->data_aliases = traits->insn_aliases = false;
-		traits->colour_bytes = 0;
-		break;
-	case EXPLORE_MUTANT_NONE:
-		break;
-	}
-}
-
-/* A kernel is not the first to run: memory holds anything. */
-static void fill_memory(struct explore_world *world)
-{
-	uint8_t *memory, *reference;
-
-	sim_memories(world->sim, &memory, &reference);
-	memset(memory + world->memory.base, GARBAGE, world->memory.bytes);
-	memset(reference + world->memory.base, GARBAGE, world->memory.bytes);
-}
-
 /*
- * And so does the TLB of the CPU that is about to come up. Worst are entries for the addresses and
- * the address-space numbers that will be used.
+ * A kernel is not the first to run: the TLB of the CPU that is about to come up holds anything.
+ * Worst are entries for the addresses and the address-space numbers that will be used.
  */
 static void fill_tlb(struct explore_world *world)
 {
@@ -410,14 +386,15 @@ static void fill_tlb(struct explore_world *world)
 static const char *boot_quire(struct explore_job *job)
 {
 	struct explore_world *world = job->world;
-	struct quire_config config = {make_port(job), arch_of(job->setting->machine.isa),
-				      job->setting->policy};
+	struct quire_config config = {
+		make_port(job), explore_mutant_arch(world, arch_of(job->setting->machine.isa)),
+		job->setting->policy};
 	int error;
 
 	world->quire = quire_create(&config, &error);
 	if (!world->quire)
 		return "Quire does not boot on the small machine";
-	mutate(&world->quire->machine.traits, job->setting->mutant);
+	explore_mutant_traits(job->setting->mutant, &world->quire->machine.traits);
 	for (unsigned cpu = 1; cpu < job->setting->machine.cpus; cpu++) {
 		sim_switch(world->sim, cpu);
 		fill_tlb(world);
@@ -464,8 +441,11 @@ static void empty_caches(struct explore_world *world)
 const char *explore_world_boot(struct explore_job *job)
 {
 	struct sim_allocator allocator = {job, sim_memory_alloc, sim_memory_free,
-					  job->arena.touched};
-	struct sim_options options = {.asynchronous = true}; /* barriers count */
+					  &job->arena.touched};
+	struct sim_options options = {
+		.asynchronous = true, /* barriers count */
+		.idle_barriers = job->setting->mutant == EXPLORE_MUTANT_BARRIER,
+	};
 	struct sim_traps traps = {job, trap_fault, trap_tlb_miss, trap_tlb_miss};
 	struct explore_world *world = explore_arena_alloc(&job->arena, sizeof(*world), 64);
 	const char *why;
@@ -483,7 +463,7 @@ const char *explore_world_boot(struct explore_job *job)
 	world->memory.base = job->setting->machine.kernel_text_bytes;
 	world->memory.bytes = job->setting->machine.memory_bytes - world->memory.base;
 	sim_set_traps(world->sim, &traps);
-	fill_memory(world);
+	sim_leave_memory(world->sim, world->memory.base, world->memory.bytes, GARBAGE);
 	fill_tlb(world);
 	if (setjmp(job->stop))
 		return "a broken invariant stops Quire as it boots";

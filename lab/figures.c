@@ -81,6 +81,8 @@ const struct figure_key figure_keys[] = {
 		"entries of one set; equal to entries: fully associative"),
 	BOOL("tlb", "tagged", tlb.tagged, true, "entries carry an address-space number"),
 	COUNT("tlb", "asid_bits", asid_bits, 0, 32, false, "bits of that number"),
+	COUNT("tlb", "walk_cache", tlb.walk_cache, 0, 64, false,
+		"upper entries that a CPU's hardware walker keeps; 0: none"),
 	BOOL("coherence", "data", data_coherent, true,
 		"hardware keeps the D caches of all CPUs coherent"),
 	BOOL("coherence", "insn_snoops_data", insn_snoops_data, true,
@@ -183,7 +185,7 @@ const size_t figure_key_count = sizeof(figure_keys) / sizeof(figure_keys[0]);
 /* A step or a cost added to the simulator without a row here would silently cost nothing. */
 #define COSTS_BEFORE_STEPS (offsetof(struct sim_costs, step) / sizeof(uint32_t))
 _Static_assert(sizeof(figure_keys) / sizeof(figure_keys[0]) ==
-		       6 + 3 * 8 + 1 + 4 + 10 + COSTS_BEFORE_STEPS + QUIRE_STEP_COUNT + 3,
+		       6 + 3 * 8 + 1 + 5 + 10 + COSTS_BEFORE_STEPS + QUIRE_STEP_COUNT + 3,
 	       "every cost and every kernel step has one row in figure_keys");
 
 const struct figure_key *figure_find(const char *section, const char *key)

@@ -40,7 +40,7 @@ static struct lab_number size(double value)
 
 static struct lab_number violations(const struct arguments *a)
 {
-	return plain((double)sim_violations(a->run->world->sim));
+	return plain((double)sim_violations(lab_witness(a->run)));
 }
 
 static struct quire_usage usage(const struct arguments *a)

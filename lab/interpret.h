@@ -205,6 +205,8 @@ lab_do lab_do_sleep, lab_do_epoch, lab_do_times, lab_do_syscall, lab_do_work, la
 lab_do lab_do_explore, lab_do_step;
 void lab_explored_end(struct lab_run *run);
 const struct sim *lab_explored_sim(const struct lab_run *run); /* NULL: none */
+/* The machine of the run, or the one that its explored steps ran on: its witness tells. */
+const struct sim *lab_witness(const struct lab_run *run);
 lab_do lab_do_alias_test;
 
 /* A number with a unit becomes a measure of the variant. */

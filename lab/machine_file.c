@@ -483,6 +483,9 @@ static struct contradiction check_rest(const struct sim_machine *sim)
 	if (sim->tlb.tagged != (sim->asid_bits > 0))
 		return (struct contradiction){"tlb", "tagged",
 					      "`tagged = yes` goes with `asid_bits` above 0"};
+	if (sim->tlb.walk_cache && sim->isa != SIM_ARMV7 && sim->isa != SIM_X86_64)
+		return (struct contradiction){"tlb", "walk_cache",
+					      "this instruction set has no hardware walker"};
 	if (sim->alias_check && (sim->isa != SIM_BARE || sim->l1d.index != SIM_VIPT))
 		return (struct contradiction){
 			"coherence", "alias_check",

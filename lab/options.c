@@ -57,11 +57,12 @@ static const struct argp_option option_table[] = {
 	{"seed", KEY_SEED, "N", 0, "check: where random runs begin (default 0)", 3},
 	{"drop", KEY_DROP, "SITE|all", 0,
 	 "check: leave out the maintenance of a site; or of each in turn, in a table", 3},
-	{"interleave", KEY_INTERLEAVE, NULL, 0,
-	 "check: two calls at once as well, the second at each lock, flag and maintenance of the "
-	 "first",
+	{"interleave", KEY_INTERLEAVE, "N", 0,
+	 "check: two calls at once as well, the second at each step of the first, in all runs of N "
+	 "steps (default 3; 1: calls one after the other)",
 	 3},
-	{"mutant", KEY_MUTANT, "NAME", 0, "check: put a known fault into Quire", 3},
+	{"mutant", KEY_MUTANT, "NAME|all", 0,
+	 "check: put a known fault into Quire; or each in turn, in a table", 3},
 	{"script", KEY_SCRIPT, "FILE", 0,
 	 "check: where a run that fails is written (default counterexample-MACHINE.q)", 3},
 	{0},
@@ -202,10 +203,11 @@ static void take_number(struct reading *reading, int key, const char *text, unsi
 	struct command_line *line = reading->line;
 	char *end;
 	unsigned long number = strtoul(text, &end, 10);
-	unsigned *to = key == KEY_DEPTH	  ? &line->depth :
-		       key == KEY_SECONDS ? &line->seconds :
-		       key == KEY_CPUS	  ? &line->cpus :
-					    &line->pages;
+	unsigned *to = key == KEY_DEPTH	     ? &line->depth :
+		       key == KEY_SECONDS    ? &line->seconds :
+		       key == KEY_CPUS	     ? &line->cpus :
+		       key == KEY_INTERLEAVE ? &line->interleave :
+					       &line->pages;
 
 	if (*text < '0' || *text > '9' || *end || number == 0 || number > max)
 		FAIL(reading, "--%s is a number from 1 to %u, not '%s'", option_name(key), max,
@@ -243,7 +245,7 @@ static void take_check_option(struct reading *reading, int key, char *value)
 	else if (key == KEY_SCRIPT)
 		line->script = value;
 	else if (key == KEY_INTERLEAVE)
-		line->interleave = true;
+		take_number(reading, key, value, 30);
 	else
 		line->random = true;
 }

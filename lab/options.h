@@ -23,7 +23,8 @@ struct command_line {
 	bool keys;        /* machines --keys */
 	/* check; 0 and NULL: not given */
 	unsigned depth, seconds, cpus, pages;
-	bool random, interleave;
+	bool random;
+	unsigned interleave; /* 0: not given */
 	uint64_t seed;
 	const char *drop;   /* a site, or "all" */
 	const char *mutant;

@@ -135,6 +135,8 @@ void violation_cause_text(const struct lab_violation *violation, char *text, siz
 		cause = "cause unknown";
 	if (site && (sim->cause == SIM_CAUSE_DROPPED || sim->cause == SIM_CAUSE_NO_BARRIER))
 		snprintf(text, bytes, "%s, %s", cause, site);
+	else if (sim->cause == SIM_CAUSE_UPPER_NOT_PURGED)
+		snprintf(text, bytes, "%s, level %u", cause, sim->level);
 	else if (copy)
 		snprintf(text, bytes, "%s, colour %u", cause, copy->colour);
 	else
@@ -244,6 +246,13 @@ static void due_by_cause(const struct sim_violation *sim, struct violation_due *
 		due->site = quire_site_name(QUIRE_SITE_TLB_PAGE);
 		due->file = "mm/batch.c";
 		due->latest = "before the operation that changed the entry returned";
+		return;
+	case SIM_CAUSE_UPPER_NOT_PURGED:
+		due->what = "TLB purge";
+		due->site = quire_site_name(QUIRE_SITE_TLB_BATCH);
+		due->file = "mm/table.c";
+		due->latest = "after the upper entry was stored, before its table was freed and "
+			      "the operation returned";
 		return;
 	case SIM_CAUSE_FRAME_FREED:
 		due->what = "TLB purge";

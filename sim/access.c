@@ -42,6 +42,8 @@ void sim_below_store(struct work *work, quire_pa_t pa, const void *from, unsigne
 		}
 		if (way >= 0) {
 			memcpy(cache_line(l2, set, (unsigned)way) + offset, from, bytes);
+			sim_touch(work->touched, cache_line(l2, set, (unsigned)way) + offset,
+				  bytes);
 			if (l2->write_back)
 				*cache_tag(l2, set, (unsigned)way) |= CACHE_DIRTY;
 			cache_touch(l2, set, (unsigned)way);
@@ -51,6 +53,7 @@ void sim_below_store(struct work *work, quire_pa_t pa, const void *from, unsigne
 	}
 	if (to_memory) {
 		memcpy(work->memory + pa, from, bytes);
+		sim_touch(work->touched, work->memory + pa, bytes);
 		work->memory_writes++;
 	}
 }
@@ -188,6 +191,7 @@ SIM_INLINE unsigned line_take(struct work *work, uint32_t set, uintptr_t va, qui
 		l1->physical[tag - l1->tags] = number;
 	if (fill)
 		below_read(work, number, line, shift);
+	sim_touch(work->touched, line, (size_t)1 << shift);
 	return way;
 }
 
@@ -244,6 +248,7 @@ SIM_INLINE void line_write(struct sim *sim, struct work *work, uintptr_t va, qui
 		line_move(line, from, shift);
 	else
 		memcpy(line + (pa & (((size_t)1 << shift) - 1)), from, bytes);
+	sim_touch(work->touched, line, (size_t)1 << shift);
 	cache_touch(l1, set, (unsigned)way);
 	if (lines != GENERAL || l1->write_back)
 		*cache_tag(l1, set, (unsigned)way) |= CACHE_DIRTY;
@@ -295,6 +300,7 @@ void sim_uncached_store(struct sim *sim, quire_pa_t pa, unsigned bytes, uint64_t
 		sim_needless_past(sim, pa, bytes, true, true);
 	sim_charge(sim, sim->machine.cost.memory_write);
 	memcpy(sim->memory.bytes + pa, &value, bytes);
+	sim_touch(sim->allocator.touched, sim->memory.bytes + pa, bytes);
 }
 
 static bool in_memory(const struct sim *sim, quire_pa_t pa, size_t bytes)
@@ -319,7 +325,7 @@ static void walker_in_freed(struct sim *sim, quire_pa_t pa, uint64_t value, unsi
 	sim_witness_report(sim, &violation);
 }
 
-uint64_t sim_walker_read(struct sim *sim, quire_pa_t pa, unsigned bytes)
+uint64_t sim_walker_load(struct sim *sim, quire_pa_t pa, unsigned bytes)
 {
 	unsigned shift = sim->cpu->l1d.line_shift;
 	quire_pa_t start = pa & ~(((quire_pa_t)1 << shift) - 1);
@@ -343,9 +349,18 @@ uint64_t sim_walker_read(struct sim *sim, quire_pa_t pa, unsigned bytes)
 	} else {
 		value = sim_uncached_load(sim, pa, bytes);
 	}
+	return value;
+}
+
+uint64_t sim_walker_read(struct sim *sim, quire_pa_t pa, unsigned bytes)
+{
+	uint64_t value = sim_walker_load(sim, pa, bytes);
+
+	if (!in_memory(sim, pa, bytes))
+		return value;
 	if (sim_frame_is_freed(sim, pa))
 		walker_in_freed(sim, pa, value, bytes);
-	else
+	else if (!sim_operation_changed(sim, pa)) /* its clean, or purge, may be on the way */
 		sim_witness_read(sim, SIM_PARTY_WALKER, 0, pa, &value, bytes);
 	return value;
 }
@@ -494,7 +509,9 @@ static const uint8_t *insn_line(struct sim *sim, struct work *work, uintptr_t va
 		*tag = cache_number(l1, va, pa);
 		if (l1->physical)
 			l1->physical[tag - l1->tags] = (uint32_t)(pa >> l1->line_shift);
-		insn_fill(sim, work, start, cache_line(l1, place.set, (unsigned)place.way));
+		line = cache_line(l1, place.set, (unsigned)place.way);
+		insn_fill(sim, work, start, line);
+		sim_touch(work->touched, line, l1->line_bytes);
 	}
 	cache_touch(l1, place.set, (unsigned)place.way);
 	line = cache_line(l1, place.set, (unsigned)place.way);
@@ -505,6 +522,7 @@ static const uint8_t *insn_line(struct sim *sim, struct work *work, uintptr_t va
 		va &= ~(uintptr_t)(l1->line_bytes - 1);
 		for (size_t done = 0; done < l1->line_bytes; done += step)
 			snooped_bytes(sim, va + done, start + done, line + done, step);
+		sim_touch(work->touched, line, l1->line_bytes);
 	}
 	return line;
 }
@@ -619,7 +637,7 @@ static enum lines lines_of(const struct sim *sim)
 	const struct cache *l1 = &sim->cpu->l1d;
 
 	if (!l1->write_back || !l1->write_allocate || l1->virtual_tag || sim->machine.alias_check ||
-	    sim->needless)
+	    sim->needless || sim->allocator.touched)
 		return GENERAL;
 	return must_snoop(sim) ? SNOOPED : PLAIN;
 }

@@ -65,10 +65,11 @@ static void end_move(struct sim *sim, const struct unchanged *before)
 static void l2_to_memory(struct sim *sim, uint32_t set, unsigned way)
 {
 	const struct cache *l2 = &sim->l2;
+	struct work work = work_begin(sim);
 
 	if (*cache_tag(l2, set, way) & CACHE_DIRTY)
-		memcpy(sim->memory.bytes + cache_line_pa(l2, set, way), cache_line(l2, set, way),
-		       l2->line_bytes);
+		line_put(&work, work.memory + cache_line_pa(l2, set, way), cache_line(l2, set, way),
+			 l2->line_shift);
 }
 
 bool sim_evict(struct sim *sim, unsigned cpu, enum sim_which which, unsigned set, unsigned way)
@@ -180,6 +181,12 @@ bool sim_tlb_holds(struct sim *sim, unsigned cpu, uintptr_t va)
 
 	end_move(sim, &before);
 	return holds;
+}
+
+void sim_leave_memory(struct sim *sim, quire_pa_t pa, uint64_t bytes, uint8_t byte)
+{
+	memset(sim->memory.bytes + pa, byte, bytes);
+	memset(sim->witness.reference.bytes + pa, byte, bytes);
 }
 
 void sim_leave_translation(struct sim *sim, unsigned cpu, uint64_t number, uintptr_t va,

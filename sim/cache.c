@@ -10,6 +10,13 @@ static void *cache_array(const struct sim_allocator *allocator, size_t count, si
 	return allocator->alloc(allocator->context, bytes, 64);
 }
 
+static uint8_t *cache_data(const struct sim_allocator *allocator, const struct cache *cache)
+{
+	size_t bytes = (size_t)cache->lines << cache->line_shift;
+
+	return allocator->alloc(allocator->context, bytes, QUIRE_PAGE_BYTES);
+}
+
 static void cache_shape(struct cache *cache, const struct sim_cache *description,
 			uint64_t colour_bytes)
 {
@@ -51,7 +58,7 @@ int cache_create(struct cache *cache, const struct sim_cache *description, uint6
 		return 0;
 	cache_shape(cache, description, colour_bytes);
 	cache->tags = cache_array(allocator, (size_t)cache->sets * cache->stride, sizeof(uint32_t));
-	cache->data = cache_array(allocator, (size_t)cache->sets * cache->ways, cache->line_bytes);
+	cache->data = cache_data(allocator, cache);
 	cache->next = cache_array(allocator, cache->sets, 1);
 	cache->ages = cache_array(allocator, (size_t)cache->sets * cache->age_stride, 1);
 	if (cache->virtual_tag)

@@ -18,7 +18,8 @@ enum part {
 	PART_TLB,
 	PART_STORES,
 	PART_OWNERS,
-	PART_PENDING
+	PART_PENDING,
+	PART_UPPER
 };
 
 /* Stale contents met so far. */
@@ -160,13 +161,13 @@ static void add_cache(struct digesting *d, const struct cache *cache, enum part 
 
 /* --- TLBs ------------------------------------------------------------------------------------- */
 
-static void add_tlb(struct digesting *d, const struct sim_cpu *cpu, unsigned order)
+static void add_translations(struct digesting *d, const struct sim_tlb_state *tlb, enum part part,
+			     const struct sim_translation *entries, size_t count, unsigned order)
 {
-	const struct sim_tlb_state *tlb = cpu->tlb;
 	uint64_t frames = d->sim->machine.memory_bytes >> QUIRE_PAGE_SHIFT;
 
-	for (size_t i = 0; i < (size_t)tlb->sets * tlb->ways; i++) {
-		const struct sim_translation *entry = &tlb->entries[i];
+	for (size_t i = 0; i < count; i++) {
+		const struct sim_translation *entry = &entries[i];
 		bool global = !tlb->tagged || (entry->bits & SIM_TLB_GLOBAL);
 		unsigned space = 0;
 		uint32_t name;
@@ -179,9 +180,17 @@ static void add_tlb(struct digesting *d, const struct sim_cpu *cpu, unsigned ord
 				continue;
 		}
 		name = entry->frame < frames ? d->digest->frames[entry->frame].name : 0;
-		add(d, PART_TLB, entry->page << 8 | space << 4 | order,
+		add(d, part, entry->page << 8 | space << 4 | order,
 		    (uint64_t)name << 16 | entry->bits);
 	}
+}
+
+static void add_tlb(struct digesting *d, const struct sim_cpu *cpu, unsigned order)
+{
+	const struct sim_tlb_state *tlb = cpu->tlb;
+
+	add_translations(d, tlb, PART_TLB, tlb->entries, (size_t)tlb->sets * tlb->ways, order);
+	add_translations(d, tlb, PART_UPPER, tlb->upper, tlb->upper_count, order);
 }
 
 /* --- Owners ----------------------------------------------------------------------------------- */
@@ -291,32 +300,17 @@ uint64_t sim_digest_cpu(const struct sim *sim, const struct sim_digest *digest, 
 
 /* --- Saving ----------------------------------------------------------------------------------- */
 
-void sim_unused(const struct sim *sim, const void **start, size_t *bytes)
+const uint8_t *sim_reference(const struct sim *sim)
 {
-	*start = &sim->cpus[sim->machine.cpus];
-	*bytes = (QUIRE_CPUS_MAX - sim->machine.cpus) * sizeof(sim->cpus[0]);
+	return sim->witness.reference.bytes;
 }
 
-static void dirty_frames(const struct cache *cache, uint8_t *touched)
+void sim_unsaved(const struct sim *sim, struct sim_unsaved *parts)
 {
-	for (uint32_t set = 0; cache->present && cache->valid && set < cache->sets; set++)
-		for (unsigned way = 0; way < cache->ways; way++)
-			if (*cache_tag(cache, set, way) & CACHE_DIRTY)
-				touched[cache_line_pa(cache, set, way) >> QUIRE_PAGE_SHIFT] = 1;
-}
-
-void sim_dirty_frames(const struct sim *sim, uint8_t *touched)
-{
-	dirty_frames(&sim->l2, touched);
-	for (unsigned cpu = 0; cpu < sim->machine.cpus; cpu++) {
-		dirty_frames(&sim->cpus[cpu].l1d, touched);
-		if (sim->cpus[cpu].stores)
-			sim_store_buffer_frames(sim->cpus[cpu].stores, touched);
-	}
-}
-
-void sim_memories(const struct sim *sim, uint8_t **memory, uint8_t **reference)
-{
-	*memory = sim->memory.bytes;
-	*reference = sim->witness.reference.bytes;
+	parts[0] = (struct sim_unsaved){
+		&sim->cpus[sim->machine.cpus],
+		(QUIRE_CPUS_MAX - sim->machine.cpus) * sizeof(sim->cpus[0]),
+	};
+	parts[1] = (struct sim_unsaved){sim->witness.first, sizeof(sim->witness.first)};
+	parts[2] = (struct sim_unsaved){sim->accounts, sizeof(sim->accounts)};
 }

@@ -60,13 +60,21 @@ uint64_t sim_digest_cpu(const struct sim *sim, const struct sim_digest *digest, 
 /* Can what the D caches, L2 and memory hold be told from one coherent memory by anybody? */
 bool sim_data_shows(const struct sim_machine *machine);
 
+/* The witness's reference of memory. */
+const uint8_t *sim_reference(const struct sim *sim);
+
+/* A part of the sim's own record that need not be saved. */
+struct sim_unsaved {
+	const void *start;
+	size_t bytes;
+};
+
+enum { SIM_UNSAVED = 3 };
+
 /*
- * The part of the sim's own record that CPUs which the machine lacks would use: no need to save it.
+ * These parts, in the order of addresses: what CPUs that the machine lacks would use, descriptions
+ * of violations, the accounts of maintenance. For who never saves a machine that has a violation.
  */
-void sim_unused(const struct sim *sim, const void **start, size_t *bytes);
-/* touched[frame] = 1 for each frame that has a dirty line, or a store that waits, in some cache. */
-void sim_dirty_frames(const struct sim *sim, uint8_t *touched);
-/* Memory and its reference, for saving. */
-void sim_memories(const struct sim *sim, uint8_t **memory, uint8_t **reference);
+void sim_unsaved(const struct sim *sim, struct sim_unsaved *parts);
 
 #endif

@@ -50,8 +50,11 @@ static void part_to_memory(struct sim *sim, quire_pa_t to, const uint8_t *from, 
 	uint8_t *at = sim->machine.dma_coherent ? coherent_bytes(sim, to, true) : memory;
 
 	memcpy(at, from, bytes);
-	if (at != memory && !sim->l2.write_back)
+	sim_touch(sim->allocator.touched, at, bytes);
+	if (at != memory && !sim->l2.write_back) {
 		memcpy(memory, from, bytes);
+		sim_touch(sim->allocator.touched, memory, bytes);
+	}
 	sim_witness_write(sim, SIM_PARTY_DEVICE, to, from, bytes);
 	if (sim->needless)
 		sim_needless_device(sim, to, bytes, true);

@@ -345,11 +345,13 @@ uint32_t armv7_ttbr0(struct quire_hw *hw)
 void armv7_set_ttbr0(struct quire_hw *hw, uint32_t value)
 {
 	sim_of(hw)->cpu->registers.ttbr0 = value;
+	sim_walk_cache_loaded(sim_of(hw));
 }
 
 void armv7_set_contextidr(struct quire_hw *hw, uint32_t value)
 {
 	sim_of(hw)->cpu->registers.contextidr = value;
+	sim_walk_cache_loaded(sim_of(hw));
 }
 
 /*

@@ -2,9 +2,9 @@
  * The inside of the simulated machine, for the files of sim/ only.
  *
  * Who does what: access.c moves lines between CPU, L1, L2 and memory; maintain.c does maintenance
- * on lines already found by (va, pa) or set and way; tlb.c and walker.c turn va into pa; insn_*.c
- * are instructions, made of those; store_buffer.c delays small stores. struct sim is also the
- * struct quire_hw of instructions.
+ * on lines already found by (va, pa) or set and way; tlb.c, walker.c and walk_cache.c turn va into
+ * pa; insn_*.c are instructions, made of those; store_buffer.c delays small stores. struct sim is
+ * also the struct quire_hw of instructions.
  */
 #ifndef SIM_INTERNAL_H
 #define SIM_INTERNAL_H
@@ -164,6 +164,21 @@ static inline struct sim *sim_of(struct quire_hw *hw)
 	return (struct sim *)hw;
 }
 
+/* --- Saving ----------------------------------------------------------------------------------- */
+
+/* Bytes of the bulk are written. `touched` may be NULL. */
+static inline void sim_touch(const struct sim_touched *touched, const void *start, size_t bytes)
+{
+	size_t at, last;
+
+	if (!touched)
+		return;
+	at = (size_t)((const uint8_t *)start - touched->base);
+	last = (at + bytes - 1) >> SIM_GRANULE_SHIFT;
+	for (at >>= SIM_GRANULE_SHIFT; at <= last; at++)
+		touched->granules[at / 64] |= (uint64_t)1 << at % 64;
+}
+
 /* --- Addresses -------------------------------------------------------------------------------- */
 
 static inline bool sim_is_linear(const struct sim *sim, uintptr_t va)
@@ -231,6 +246,9 @@ void sim_uncached_store(struct sim *sim, quire_pa_t pa, unsigned bytes, uint64_t
  * SIM_PARTY_WALKER.
  */
 uint64_t sim_walker_read(struct sim *sim, quire_pa_t pa, unsigned bytes);
+uint64_t sim_walker_load(struct sim *sim, quire_pa_t pa, unsigned bytes); /* not witnessed */
+/* peek.c: the same, at no cost, and no cache changes. Where no memory is: 0. */
+uint64_t sim_walker_peek(struct sim *sim, quire_pa_t pa, unsigned bytes);
 /* The walker sets bits of an entry (accessed, dirty): the same way. */
 void sim_walker_write(struct sim *sim, quire_pa_t pa, unsigned bytes, uint64_t value);
 
@@ -253,11 +271,10 @@ bool sim_store_buffer_forward(struct sim *sim, uintptr_t va, quire_pa_t pa, unsi
 			      uint64_t *value);
 void sim_store_buffer_drain(struct sim *sim); /* of the current CPU */
 
-/* For sim/digest.c: the stores that wait, in a hash; and touched[frame] = 1 for their frames. */
+/* For sim/digest.c: the stores that wait, in a hash. */
 struct sim_digest_frame;
 uint64_t sim_store_buffer_digest(const struct sim_store_buffer *buffer,
 				 const struct sim_digest_frame *frames);
-void sim_store_buffer_frames(const struct sim_store_buffer *buffer, uint8_t *touched);
 
 /* Does a store to any of the bytes wait? */
 bool sim_store_buffer_holds(const struct sim_store_buffer *buffer, quire_pa_t pa, unsigned bytes);
@@ -419,6 +436,14 @@ struct sim_pending {
 
 /* Acts now, for op->cpu; charges nothing. Not for the TLB. */
 void sim_maintenance_carry_out(struct sim *sim, const struct sim_maintenance *op);
+/* Empty; in the bulk. NULL: no memory. */
+struct sim_pending *sim_pending_create(const struct sim_allocator *allocator);
+/*
+ * sim->pending is there. Does the operation that was issued last wait, and was it this one of the
+ * current CPU on the outer cache's line of pa? (The lines that the kernel goes by may be shorter
+ * than the machine's.) What takes effect from now on does so for both.
+ */
+bool sim_pending_repeats_outer(const struct sim *sim, quire_pa_t pa, enum sim_action action);
 /* sim->pending is there. Takes the site and label of now. */
 void sim_pending_add(struct sim *sim, const struct sim_maintenance *op);
 /*

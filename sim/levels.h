@@ -17,6 +17,7 @@
 struct work {
 	struct cache *l1, *l2; /* the current CPU's L1 D; l2->present false: no L2 */
 	uint8_t *memory;
+	const struct sim_touched *touched;
 	uint64_t ticks; /* of what is not listed below */
 	uint64_t l2_reads, l2_writes, memory_reads, memory_writes;
 	uint64_t lines, l1_misses, l2_misses, writebacks;
@@ -24,7 +25,10 @@ struct work {
 
 static inline struct work work_begin(struct sim *sim)
 {
-	return (struct work){ .l1 = &sim->cpu->l1d, .l2 = &sim->l2, .memory = sim->memory.bytes };
+	return (struct work){.l1 = &sim->cpu->l1d,
+			     .l2 = &sim->l2,
+			     .memory = sim->memory.bytes,
+			     .touched = sim->allocator.touched};
 }
 
 static inline uint64_t work_ticks(const struct sim *sim, const struct work *work)
@@ -71,6 +75,13 @@ SIM_INLINE void line_move(void *restrict to, const void *restrict from, unsigned
 	}
 }
 
+/* A whole line moves to where the bulk keeps lines: a cache or memory. */
+SIM_INLINE void line_put(struct work *work, uint8_t *to, const uint8_t *from, unsigned shift)
+{
+	line_move(to, from, shift);
+	sim_touch(work->touched, to, (size_t)1 << shift);
+}
+
 /* Makes room in L2: the way's number, its dirty line written to memory. */
 SIM_INLINE unsigned l2_evict(struct work *work, uint32_t set, unsigned shift)
 {
@@ -81,14 +92,14 @@ SIM_INLINE unsigned l2_evict(struct work *work, uint32_t set, unsigned shift)
 	if (tag == CACHE_ABSENT) {
 		l2->valid++;
 	} else if (tag & CACHE_DIRTY) {
-		line_move(work->memory + ((size_t)(tag & CACHE_NUMBER) << shift),
-			  cache_line(l2, set, way), shift);
+		line_put(work, work->memory + ((size_t)(tag & CACHE_NUMBER) << shift),
+			 cache_line(l2, set, way), shift);
 		work->memory_writes++;
 	}
 	return way;
 }
 
-/* Reads line `number` from below L1 into `to`; L2 takes it. */
+/* Reads line `number` from below L1 into `to`, of which the caller tells; L2 takes it. */
 SIM_INLINE void below_read(struct work *work, uint32_t number, uint8_t *to, unsigned shift)
 {
 	const uint8_t *from = work->memory + ((size_t)number << shift);
@@ -111,7 +122,7 @@ SIM_INLINE void below_read(struct work *work, uint32_t number, uint8_t *to, unsi
 		__builtin_prefetch(from + 512);
 		way = (int)l2_evict(work, set, shift);
 		*cache_tag(l2, set, (unsigned)way) = number;
-		line_move(cache_line(l2, set, (unsigned)way), from, shift);
+		line_put(work, cache_line(l2, set, (unsigned)way), from, shift);
 		line_move(to, from, shift);
 		work->memory_reads++;
 		work->l2_misses++;
@@ -137,14 +148,14 @@ SIM_INLINE void below_write(struct work *work, uint32_t number, const uint8_t *f
 		if (way >= 0) {
 			*cache_tag(l2, set, (unsigned)way) =
 				number | (l2->write_back ? CACHE_DIRTY : 0);
-			line_move(cache_line(l2, set, (unsigned)way), from, shift);
+			line_put(work, cache_line(l2, set, (unsigned)way), from, shift);
 			cache_touch(l2, set, (unsigned)way);
 			work->l2_writes++;
 		}
 		to_memory = way < 0 || !l2->write_back;
 	}
 	if (to_memory) {
-		line_move(work->memory + ((size_t)number << shift), from, shift);
+		line_put(work, work->memory + ((size_t)number << shift), from, shift);
 		work->memory_writes++;
 	}
 }

@@ -42,6 +42,7 @@ struct sim_tlb {
 	uint32_t entries;
 	uint32_t ways; /* == entries: fully associative */
 	bool tagged;   /* entries carry an address-space number */
+	uint32_t walk_cache; /* upper entries that a CPU's hardware walker keeps; 0: none */
 };
 
 /* All in ticks. */

@@ -72,8 +72,8 @@ static enum sim_found maintain_l2_way(struct sim *sim, struct work *work, uint32
 	enum sim_found found = found_way(l2, set, way);
 
 	if (found == SIM_FOUND_DIRTY && (action & SIM_CLEAN)) {
-		memcpy(work->memory + cache_line_pa(l2, set, way), cache_line(l2, set, way),
-		       l2->line_bytes);
+		line_put(work, work->memory + cache_line_pa(l2, set, way), cache_line(l2, set, way),
+			 l2->line_shift);
 		*cache_tag(l2, set, way) &= CACHE_NUMBER;
 		work->memory_writes++;
 	} else if (found == SIM_FOUND_DIRTY && action) {
@@ -331,6 +331,18 @@ enum sim_found sim_maintain_insn_all(struct sim *sim, bool all_cpus)
 		     sim->machine.cost.insn_all + broadcast_ticks(sim, all_cpus));
 }
 
+/* An operation that waits is issued again: that adds nothing but its price. */
+static enum sim_found outer_again(struct sim *sim)
+{
+	uint64_t ticks = sim->machine.cost.outer_op;
+
+	sim_drain(sim);
+	sim_book(sim, SIM_OP_OUTER, ticks, true);
+	if (sim->needless)
+		sim_needless_count(sim, SIM_OP_OUTER, ticks, SIM_VERDICT_TWICE);
+	return SIM_FOUND_NONE;
+}
+
 enum sim_found sim_maintain_outer(struct sim *sim, quire_pa_t pa, enum sim_action action)
 {
 	struct sim_maintenance op = {
@@ -339,6 +351,8 @@ enum sim_found sim_maintain_outer(struct sim *sim, quire_pa_t pa, enum sim_actio
 		.pa = pa,
 	};
 
+	if (sim->pending && sim_pending_repeats_outer(sim, pa, action))
+		return outer_again(sim);
 	return issue(sim, &op, SIM_OP_OUTER, sim->machine.cost.outer_op);
 }
 

@@ -30,6 +30,37 @@ static void peek_line(struct sim *sim, uintptr_t va, quire_pa_t pa, uint8_t *to,
 		       bytes);
 }
 
+/* What a walker that reads past the D caches sees. */
+static void peek_below(const struct sim *sim, quire_pa_t pa, uint8_t *to, size_t bytes)
+{
+	const struct cache *l2 = &sim->l2;
+	struct cache_place place = {.way = -1};
+
+	if (l2->present && sim->machine.walker == SIM_LEVEL_L2)
+		place = cache_find(l2, 0, pa);
+	if (place.way < 0)
+		memcpy(to, sim->memory.bytes + pa, bytes);
+	else
+		memcpy(to,
+		       cache_line(l2, place.set, (unsigned)place.way) + (pa & (l2->line_bytes - 1)),
+		       bytes);
+}
+
+uint64_t sim_walker_peek(struct sim *sim, quire_pa_t pa, unsigned bytes)
+{
+	uint8_t raw[8] = {0};
+	uint64_t value;
+
+	if (pa > sim->machine.memory_bytes - bytes)
+		return 0;
+	if (sim->machine.walker == SIM_LEVEL_L1)
+		peek_line(sim, sim->kernel_base + pa, pa, raw, bytes);
+	else
+		peek_below(sim, pa, raw, bytes);
+	memcpy(&value, raw, sizeof(value));
+	return value;
+}
+
 static int peek_translate(struct sim *sim, uintptr_t va, quire_pa_t *pa, bool *uncached)
 {
 	struct sim_counts counts = sim->counts;

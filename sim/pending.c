@@ -25,6 +25,11 @@ enum {
 	SIM_PENDING_KEEP_GLOBAL = 4,
 };
 
+static uint64_t line_of(const struct sim *sim, quire_pa_t pa)
+{
+	return pa >> sim->cpu->l1d.line_shift;
+}
+
 static struct sim_tlb_match match_of(const struct sim_maintenance *op)
 {
 	return (struct sim_tlb_match){
@@ -43,28 +48,52 @@ static void purge(struct sim *sim, const struct sim_maintenance *op)
 
 	for (unsigned cpu = 0; cpu < sim->machine.cpus; cpu++)
 		if (op->all_cpus || cpu == op->cpu)
-			sim_tlb_purge(sim->cpus[cpu].tlb, &match);
+			sim_tlb_purge_cpu(sim, cpu, &match);
 }
 
-/* The nth leaves the list and takes effect, on behalf of who issued it. */
+struct sim_pending *sim_pending_create(const struct sim_allocator *allocator)
+{
+	return allocator->alloc(allocator->context, sizeof(struct sim_pending), QUIRE_PAGE_BYTES);
+}
+
+/* `count` operations from the nth on were written, and how many there are. */
+static void touch(const struct sim *sim, unsigned n, unsigned count)
+{
+	struct sim_pending *pending = sim->pending;
+
+	sim_touch(sim->allocator.touched, &pending->count, sizeof(pending->count));
+	if (count)
+		sim_touch(sim->allocator.touched, &pending->ops[n],
+			  count * sizeof(pending->ops[0]));
+}
+
+/* Takes effect, on behalf of who issued it. */
+static void act(struct sim *sim, const struct sim_maintenance *op)
+{
+	enum quire_site site = sim->site;
+	uint32_t label = sim->label;
+
+	if (op->target == SIM_TARGET_TLB) {
+		purge(sim, op);
+		return;
+	}
+	sim->site = op->site;
+	sim->label = op->label;
+	sim_maintenance_carry_out(sim, op);
+	sim->site = site;
+	sim->label = label;
+}
+
+/* The nth leaves the list and takes effect. */
 static void complete(struct sim *sim, unsigned n)
 {
 	struct sim_pending *pending = sim->pending;
 	struct sim_maintenance op = pending->ops[n];
-	enum quire_site site = sim->site;
-	uint32_t label = sim->label;
 
 	pending->count--;
 	memmove(&pending->ops[n], &pending->ops[n + 1], (pending->count - n) * sizeof(op));
-	if (op.target == SIM_TARGET_TLB) {
-		purge(sim, &op);
-		return;
-	}
-	sim->site = op.site;
-	sim->label = op.label;
-	sim_maintenance_carry_out(sim, &op);
-	sim->site = site;
-	sim->label = label;
+	touch(sim, n, pending->count - n);
+	act(sim, &op);
 }
 
 void sim_pending_add(struct sim *sim, const struct sim_maintenance *op)
@@ -78,6 +107,19 @@ void sim_pending_add(struct sim *sim, const struct sim_maintenance *op)
 	*new = *op;
 	new->site = sim->site;
 	new->label = sim->label;
+	touch(sim, pending->count - 1, 1);
+}
+
+bool sim_pending_repeats_outer(const struct sim *sim, quire_pa_t pa, enum sim_action action)
+{
+	const struct sim_pending *pending = sim->pending;
+	const struct sim_maintenance *last;
+
+	if (!pending->count)
+		return false;
+	last = &pending->ops[pending->count - 1];
+	return last->target == SIM_TARGET_OUTER && last->action == action &&
+	       last->cpu == sim->current && line_of(sim, last->pa) == line_of(sim, pa);
 }
 
 void sim_pending_add_tlb(struct sim *sim, const struct sim_tlb_match *match, bool all_cpus)
@@ -97,23 +139,26 @@ void sim_pending_add_tlb(struct sim *sim, const struct sim_tlb_match *match, boo
 	sim_pending_add(sim, &op);
 }
 
+/* Often all of a long list goes: those that stay move up once. */
 void sim_pending_barrier(struct sim *sim, bool outer)
 {
-	unsigned n = 0;
+	struct sim_pending *pending = sim->pending;
+	unsigned stay = 0;
 
-	while (sim->pending && n < sim->pending->count) {
-		const struct sim_maintenance *op = &sim->pending->ops[n];
+	if (sim->options.idle_barriers)
+		return;
+	for (unsigned n = 0; pending && n < pending->count; n++) {
+		const struct sim_maintenance *op = &pending->ops[n];
 
 		if (op->cpu == sim->current && (op->target == SIM_TARGET_OUTER) == outer)
-			complete(sim, n);
+			act(sim, op);
 		else
-			n++;
+			pending->ops[stay++] = *op;
 	}
-}
-
-static uint64_t line_of(const struct sim *sim, quire_pa_t pa)
-{
-	return pa >> sim->cpu->l1d.line_shift;
+	if (pending && stay != pending->count) {
+		pending->count = stay;
+		touch(sim, 0, stay);
+	}
 }
 
 void sim_pending_access(struct sim *sim, uintptr_t va, quire_pa_t pa, size_t bytes)

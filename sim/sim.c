@@ -139,6 +139,8 @@ static const char *machine_fault(const struct sim_machine *machine)
 	if (machine->tlb.entries == 0 || machine->tlb.ways == 0 ||
 	    machine->tlb.entries % machine->tlb.ways)
 		return "a TLB has a whole number of sets";
+	if (machine->tlb.walk_cache && machine->isa != SIM_ARMV7 && machine->isa != SIM_X86_64)
+		return "a walk cache belongs to a hardware walker, and there is none";
 	return NULL;
 }
 
@@ -273,8 +275,7 @@ int sim_set_options(struct sim *sim, const struct sim_options *options)
 			return -QUIRE_ENOMEM;
 	}
 	if (options->asynchronous && !sim->pending) {
-		sim->pending =
-			sim->allocator.alloc(sim->allocator.context, sizeof(*sim->pending), 64);
+		sim->pending = sim_pending_create(&sim->allocator);
 		if (!sim->pending)
 			return -QUIRE_ENOMEM;
 	}
@@ -286,6 +287,7 @@ int sim_set_options(struct sim *sim, const struct sim_options *options)
 	sim->options.needless |= options->needless;
 	sim->options.history |= options->history;
 	sim->options.asynchronous |= options->asynchronous;
+	sim->options.idle_barriers |= options->idle_barriers;
 	return 0;
 }
 

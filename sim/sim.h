@@ -40,16 +40,28 @@ struct sim_traps {
 };
 
 /*
- * Where a machine's records and memory lie, for a host that saves and restores a machine as bytes.
- * alloc gives zeroed memory, or NULL; align is a power of two. `touched`: NULL, or a byte for each
- * page of the machine's memory, set to 1 when somebody stores to the page (what a dirty line writes
- * back later sets nothing).
+ * What changes of a machine's bulk (memory, the witness's copies of it, lines of caches), for a
+ * host that saves and restores a machine as bytes: bit n of `granules`, in words of 64, is set when
+ * one of the SIM_GRANULE_BYTES bytes from base + n * SIM_GRANULE_BYTES on is written.
+ */
+#define SIM_GRANULE_SHIFT 8
+#define SIM_GRANULE_BYTES ((size_t)1 << SIM_GRANULE_SHIFT)
+
+struct sim_touched {
+	uint8_t *base;
+	uint64_t *granules;
+};
+
+/*
+ * Where a machine's records and bulk lie. alloc gives zeroed memory, or NULL; align is a power of
+ * two, and for bulk, and nothing else, QUIRE_PAGE_BYTES. `touched`: NULL, or what the machine tells
+ * of its bulk; it then runs more slowly.
  */
 struct sim_allocator {
 	void *context;
 	void *(*alloc)(void *context, size_t bytes, size_t align);
 	void (*free)(void *context, void *memory);
-	uint8_t *touched;
+	const struct sim_touched *touched;
 };
 
 /* NULL with *why set (a sentence) when memory runs out or the description contradicts itself. */
@@ -74,6 +86,8 @@ struct sim_options {
 	 * them. x86-64's INVLPG, CR3 and WBINVD act at once.
 	 */
 	bool asynchronous;
+	/* Barriers wait for no maintenance: a fault put in, to see that their lack shows. */
+	bool idle_barriers;
 	/*
 	 * Which operations were needed is found out: sim_need. Every access costs the host several
 	 * times as much.
@@ -204,6 +218,8 @@ enum sim_kind {
 	  "two dirty lines") /* the line that was read and another one are both dirty */           \
 	X(OLD_LINE, "old dirty line written back")                                                 \
 	X(NOT_PURGED, "entry not purged") /* the tables forbid what the TLB entry allows */        \
+	X(UPPER_NOT_PURGED,                                                                        \
+	  "upper entry cached by the walker, not purged") /* the walk began at what it kept */     \
 	X(FRAME_FREED, "frame freed")     /* the TLB entry or the walker leads to a freed frame */ \
 	X(NOT_CLEARED,                                                                             \
 	  "not cleared for its owner") /* nobody wrote the bytes since the frame was given away */
@@ -253,14 +269,21 @@ struct sim_violation {
 	enum sim_cause cause;
 	enum sim_party observer;
 	unsigned cpu;       /* of the observer */
-	/* address it used; 0 for devices and walkers. STALE_TLB: the address translated */
+	/*
+	 * address it used; 0 for devices and walkers. STALE_TLB, UPPER_NOT_PURGED: the address
+	 * translated
+	 */
 	uintptr_t va;
-	/* first byte that differs; STALE_TLB: the deciding descriptor, or the freed frame */
+	/*
+	 * first byte that differs; STALE_TLB, UPPER_NOT_PURGED: the deciding descriptor, or (TLB)
+	 * the freed frame
+	 */
 	quire_pa_t pa;
 	/* up to 8 bytes from pa on, little end first; EXPOSED, not cleared: 0 */
 	uint64_t expected;
 	uint64_t got;
 	unsigned bytes;     /* of expected and got */
+	unsigned level;     /* UPPER_NOT_PURGED: of the table that held the entry; the root is 0 */
 	enum sim_party writer; /* who wrote what was missed */
 	unsigned writer_cpu;
 	uint32_t writer_label; /* sim_label in force then */

@@ -128,13 +128,6 @@ uint64_t sim_store_buffer_digest(const struct sim_store_buffer *buffer,
 	return hash;
 }
 
-void sim_store_buffer_frames(const struct sim_store_buffer *buffer, uint8_t *touched)
-{
-	for (uint32_t n = 0; n < buffer->count; n++)
-		touched[buffer->ring[(buffer->first + n) % buffer->size].pa >> QUIRE_PAGE_SHIFT] =
-			1;
-}
-
 bool sim_store_buffer_holds(const struct sim_store_buffer *buffer, quire_pa_t pa, unsigned bytes)
 {
 	for (uint32_t n = 0; n < buffer->count; n++) {

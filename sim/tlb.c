@@ -37,7 +37,11 @@ struct sim_tlb_state *sim_tlb_create(const struct sim_machine *machine,
 	tlb->next = allocator->alloc(allocator->context, tlb->sets * sizeof(*tlb->next), 64);
 	tlb->entries = allocator->alloc(allocator->context,
 					(size_t)tlb->sets * tlb->ways * sizeof(*tlb->entries), 64);
-	if (!tlb->next || !tlb->entries) {
+	tlb->upper_count = machine->tlb.walk_cache;
+	if (tlb->upper_count)
+		tlb->upper = allocator->alloc(allocator->context,
+					      tlb->upper_count * sizeof(*tlb->upper), 64);
+	if (!tlb->next || !tlb->entries || (tlb->upper_count && !tlb->upper)) {
 		sim_tlb_destroy(tlb, allocator);
 		return NULL;
 	}
@@ -48,21 +52,17 @@ void sim_tlb_destroy(struct sim_tlb_state *tlb, const struct sim_allocator *allo
 {
 	if (!tlb)
 		return;
+	allocator->free(allocator->context, tlb->upper);
 	allocator->free(allocator->context, tlb->entries);
 	allocator->free(allocator->context, tlb->next);
 	allocator->free(allocator->context, tlb);
 }
 
-static bool same_number(const struct sim_tlb_state *tlb, const struct sim_translation *entry,
-			uint64_t number)
-{
-	return !tlb->tagged || (entry->bits & SIM_TLB_GLOBAL) || entry->number == number;
-}
-
 static bool entry_matches(const struct sim_tlb_state *tlb, const struct sim_translation *entry,
 			  uint64_t page, uint64_t number, unsigned sides)
 {
-	return (entry->bits & sides) && entry->page == page && same_number(tlb, entry, number);
+	return (entry->bits & sides) && entry->page == page &&
+	       sim_tlb_same_number(tlb, entry, number);
 }
 
 struct sim_translation *sim_tlb_find(struct sim_tlb_state *tlb, uint64_t page, uint64_t number,
@@ -155,7 +155,7 @@ static bool purge_hits(const struct sim_tlb_state *tlb, const struct sim_transla
 
 	if (match->keep_global && (entry->bits & SIM_TLB_GLOBAL))
 		return false;
-	if (!match->any_number && !same_number(tlb, entry, match->number))
+	if (!match->any_number && !sim_tlb_same_number(tlb, entry, match->number))
 		return false;
 	return match->any_page || !((entry->page ^ match->page) >> ignored);
 }
@@ -172,6 +172,13 @@ bool sim_tlb_purge(struct sim_tlb_state *tlb, const struct sim_tlb_match *match)
 			found = true;
 	}
 	return found;
+}
+
+bool sim_tlb_purge_cpu(struct sim *sim, unsigned cpu, const struct sim_tlb_match *match)
+{
+	bool found = sim_tlb_purge(sim->cpus[cpu].tlb, match);
+
+	return sim_walk_cache_purge(sim, cpu, match) || found;
 }
 
 bool sim_tlb_would_purge(const struct sim_tlb_state *tlb, const struct sim_tlb_match *match)
@@ -204,12 +211,11 @@ void sim_tlb_operation(struct sim *sim, const struct sim_tlb_match *match, bool 
 	bool found = false;
 
 	for (unsigned i = 0; i < sim->machine.cpus; i++) {
-		struct sim_cpu *cpu = &sim->cpus[i];
-
-		if (!all_cpus && cpu != sim->cpu)
+		if (!all_cpus && i != sim->current)
 			continue;
-		found |= waits ? sim_tlb_would_purge(cpu->tlb, match)
-			       : sim_tlb_purge(cpu->tlb, match);
+		found |= waits ? sim_tlb_would_purge(sim->cpus[i].tlb, match) ||
+					 sim_walk_cache_would_purge(sim, i, match)
+			       : sim_tlb_purge_cpu(sim, i, match);
 	}
 	if (waits)
 		sim_pending_add_tlb(sim, match, all_cpus);
@@ -237,8 +243,7 @@ static unsigned needed_bits(const struct sim *sim, uintptr_t va, enum quire_acce
 	}
 }
 
-/* The address-space number that the current CPU looks up for va. */
-static uint64_t current_number(const struct sim *sim, uintptr_t va)
+uint64_t sim_current_number(const struct sim *sim, uintptr_t va)
 {
 	const struct sim_registers *registers = &sim->cpu->registers;
 
@@ -383,7 +388,8 @@ static bool drop_forbidding(struct sim *sim, struct sim_translation *entry)
 /* The number is asked for at each try: a trap may load another space. */
 static struct sim_translation *look_up(struct sim *sim, uintptr_t va, unsigned sides)
 {
-	return sim_tlb_find(sim->cpu->tlb, va >> QUIRE_PAGE_SHIFT, current_number(sim, va), sides);
+	return sim_tlb_find(sim->cpu->tlb, va >> QUIRE_PAGE_SHIFT, sim_current_number(sim, va),
+			    sides);
 }
 
 int sim_translate(struct sim *sim, uintptr_t va, enum quire_access access, bool nonaccess,
@@ -428,7 +434,7 @@ int sim_translate_space(struct sim *sim, uint64_t space, uintptr_t va, quire_pa_
 		return 0;
 	}
 	/* The traps know the loaded space only; another one is what the TLB still holds of it. */
-	if (sim->machine.isa != SIM_PARISC || space == current_number(sim, va))
+	if (sim->machine.isa != SIM_PARISC || space == sim_current_number(sim, va))
 		return sim_translate(sim, va, QUIRE_LOAD, true, pa, &uncached);
 	entry = sim_tlb_find(sim->cpu->tlb, va >> QUIRE_PAGE_SHIFT, space, SIM_TLB_BOTH_SIDES);
 	if (!entry)

@@ -47,7 +47,20 @@ struct sim_tlb_state {
 	uint32_t *next;                  /* [sets] the way to replace next */
 	struct sim_translation *entries; /* [sets * ways] */
 	uint16_t hints[SIM_TLB_HINTS];   /* index of an entry, by the low bits of its page */
+	/* walk_cache.c: entries that lead to tables; page, frame and span_shift are theirs */
+	uint32_t upper_count, upper_next; /* upper_next: the one to replace next */
+	struct sim_translation *upper;    /* [upper_count] */
 };
+
+/* May a TLB use the entry for an address of that number? */
+static inline bool sim_tlb_same_number(const struct sim_tlb_state *tlb,
+				       const struct sim_translation *entry, uint64_t number)
+{
+	return !tlb->tagged || (entry->bits & SIM_TLB_GLOBAL) || entry->number == number;
+}
+
+/* The address-space number that the current CPU looks up for va. */
+uint64_t sim_current_number(const struct sim *sim, uintptr_t va);
 
 /* An entry with any of `sides`, or NULL. */
 struct sim_translation *sim_tlb_find(struct sim_tlb_state *tlb, uint64_t page, uint64_t number,
@@ -67,6 +80,8 @@ struct sim_tlb_match {
 
 /* Drops what matches; says whether there was anything. */
 bool sim_tlb_purge(struct sim_tlb_state *tlb, const struct sim_tlb_match *match);
+/* The same in TLB and walk cache of one CPU. */
+bool sim_tlb_purge_cpu(struct sim *sim, unsigned cpu, const struct sim_tlb_match *match);
 bool sim_tlb_would_purge(const struct sim_tlb_state *tlb, const struct sim_tlb_match *match);
 bool sim_tlb_hits(const struct sim_tlb_state *tlb, const struct sim_translation *entry,
 		  const struct sim_tlb_match *match);
@@ -98,11 +113,43 @@ struct sim_walk {
 	uintptr_t va;
 	unsigned need;  /* SIM_TLB_ bits that the access must have; 0: a cache operation */
 	bool reference; /* of the witness's copy of the tables: free, sets no bits */
+	bool ahead;     /* as the walker sees them, without being seen: free, sets no bits */
+	bool stale;     /* what is read lies below an entry that was reported: not witnessed */
 	quire_pa_t at;  /* out, reference only: the descriptor that decided */
 	unsigned bytes; /* and its size; 0: there was none */
 };
 
 /* walker.c: 0 with *translation filled, or -QUIRE_EFAULT: the tables hold no usable translation. */
 int sim_walk(struct sim *sim, struct sim_walk *walk, struct sim_translation *translation);
+/*
+ * The entry that covers 2^span_shift bytes around walk->va, from the root down: what a walk cache
+ * may keep of it. -QUIRE_EFAULT: it leads to no table. `reference` or `ahead` is set.
+ */
+int sim_walk_upper(struct sim *sim, struct sim_walk *walk, unsigned span_shift,
+		   struct sim_translation *upper);
+/* Physical address of the table that such an entry leads to. */
+quire_pa_t sim_upper_table(const struct sim *sim, const struct sim_translation *upper);
+/* Level of the table that it is in; the root is 0. */
+unsigned sim_upper_level(const struct sim *sim, const struct sim_translation *upper);
+
+/*
+ * --- Walk caches: walk_cache.c, of the current CPU where none is named -------------------------
+ */
+
+/*
+ * The lowest entry that is kept for walk->va, witnessed, or NULL: begin at the root. Sets
+ * walk->stale.
+ */
+const struct sim_translation *sim_walk_cache_use(struct sim *sim, struct sim_walk *walk);
+/* Of an entry that is not kept yet: takes an empty place, else the next in turn. */
+void sim_walk_cache_keep(struct sim *sim, const struct sim_translation *upper);
+/* ARMv7: CONTEXTIDR or TTBR0 was written. */
+void sim_walk_cache_loaded(struct sim *sim);
+/* x86-64: a page fault at va was raised (SDM volume 3, 4.10.4.1). */
+void sim_walk_cache_fault(struct sim *sim, uintptr_t va);
+/* Drops what a purge drops; says whether there was anything. */
+bool sim_walk_cache_purge(struct sim *sim, unsigned cpu, const struct sim_tlb_match *match);
+bool sim_walk_cache_would_purge(const struct sim *sim, unsigned cpu,
+				const struct sim_tlb_match *match);
 
 #endif

@@ -4,7 +4,7 @@
  * A walker is one more observer of memory. It reads descriptors at the level where the machine's
  * walker reads, so a store that has not got there yet is missed, and the witness says so. The same
  * code also walks the witness's reference copy, which tells what the tables mean to say now (struct
- * sim_walk, reference).
+ * sim_walk, reference), and reads ahead for the walk caches (ahead).
  *
  * No table lies at physical address 0, where the kernel's text is: a root of 0 is a CPU that has no
  * tables loaded.
@@ -19,6 +19,10 @@ static uint64_t read_descriptor(struct sim *sim, struct sim_walk *walk, quire_pa
 {
 	uint64_t raw = 0;
 
+	if (walk->ahead)
+		return sim_walker_peek(sim, pa, bytes);
+	if (walk->stale)
+		return sim_walker_load(sim, pa, bytes);
 	if (!walk->reference)
 		return sim_walker_read(sim, pa, bytes);
 	walk->at = pa;
@@ -27,10 +31,17 @@ static uint64_t read_descriptor(struct sim *sim, struct sim_walk *walk, quire_pa
 	return raw;
 }
 
+/* Of what a descriptor for 2^shift bytes around va covers. */
+static uint64_t first_page(uintptr_t va, unsigned shift)
+{
+	return (uint64_t)va >> shift << (shift - QUIRE_PAGE_SHIFT);
+}
+
 /* --- ARMv7: DDI 0406C B3.5 (formats), B3.7 (access control), B3.8 (TEX remap) ------------- */
 
 #define ARM_TYPE            3u /* bits [1:0] of both levels */
 #define ARM_L1_TABLE        1u
+#define ARM_L1_TABLE_BASE   0xfffffc00u
 #define ARM_L1_SUPERSECTION (1u << 18)
 #define ARM_L1_XN           (1u << 4)
 #define ARM_L2_SMALL        2u /* bit 0 of a small page is XN */
@@ -117,25 +128,54 @@ static int arm_page(struct sim *sim, struct sim_walk *walk, uint64_t raw,
 }
 
 /*
+ * What a walk cache may keep of a first-level descriptor that leads to a table: any that raises no
+ * translation fault may be held (B3.10.1). It forbids nothing.
+ */
+static struct sim_translation arm_upper(const struct sim *sim, const struct sim_walk *walk,
+					uint64_t raw)
+{
+	return (struct sim_translation){
+		.page = first_page(walk->va, 20),
+		.frame = raw >> QUIRE_PAGE_SHIFT,
+		.number = sim_current_number(sim, walk->va),
+		.raw = raw,
+		.bits = SIM_TLB_LOAD | SIM_TLB_STORE | SIM_TLB_FETCH | SIM_TLB_USER |
+			SIM_TLB_BOTH_SIDES,
+		.span_shift = 20,
+	};
+}
+
+/* The first-level descriptor; 0 where there is no table to hold it. */
+static uint64_t arm_first_level(struct sim *sim, struct sim_walk *walk)
+{
+	quire_pa_t root = sim->cpu->registers.ttbr0 & ~0x3fffu;
+
+	if (walk->va > 0xffffffffu || !root)
+		return 0;
+	return read_descriptor(sim, walk, root + (walk->va >> 20) * 4, 4);
+}
+
+/*
  * TTBCR.N is 0: TTBR0 covers all addresses with a table of 4096 words. Domains are all clients.
  * Only translation and access flag faults keep an entry out of the TLB (B3.10.1): one that forbids
  * this very access is returned like any other.
  */
 static int arm_walk(struct sim *sim, struct sim_walk *walk, struct sim_translation *translation)
 {
-	const struct sim_registers *registers = &sim->cpu->registers;
-	quire_pa_t root = registers->ttbr0 & ~0x3fffu, table;
-	uint64_t raw;
+	const struct sim_translation *kept = sim_walk_cache_use(sim, walk);
+	uint64_t raw = kept ? kept->raw : arm_first_level(sim, walk);
+	struct sim_translation upper;
+	quire_pa_t table;
 
-	if (walk->va > 0xffffffffu || !root)
-		return -QUIRE_EFAULT;
-	translation->number = registers->contextidr & 0xff;
-	raw = read_descriptor(sim, walk, root + (walk->va >> 20) * 4, 4);
+	translation->number = sim_current_number(sim, walk->va);
 	switch (raw & ARM_TYPE) {
 	case 0:
 		return -QUIRE_EFAULT;
 	case ARM_L1_TABLE:
-		table = raw & 0xfffffc00u;
+		upper = arm_upper(sim, walk, raw);
+		if (!kept && !walk->reference)
+			sim_walk_cache_keep(sim, &upper);
+		table = raw & ARM_L1_TABLE_BASE;
 		raw = read_descriptor(sim, walk, table + (walk->va >> 12 & 0xff) * 4, 4);
 		return arm_page(sim, walk, raw, translation);
 	default: /* 3 is a section with PXN, which says nothing to user code */
@@ -162,6 +202,15 @@ struct x86_entry {
 	uint64_t raw;
 };
 
+/* Where a walk stands, and what it has come by. */
+struct x86_way {
+	quire_pa_t table;
+	unsigned shift; /* log2 of what an entry of the table covers */
+	unsigned bits;  /* the rights that the entries so far leave */
+	unsigned count;
+	struct x86_entry entries[X86_LEVELS]; /* those that were read */
+};
+
 /* What an entry takes away from the rights of the entries above it (4.6.1). */
 static unsigned x86_rights(unsigned bits, uint64_t raw)
 {
@@ -174,14 +223,91 @@ static unsigned x86_rights(unsigned bits, uint64_t raw)
 	return bits;
 }
 
-/* Sets the accessed bits on the way and, for a store, the leaf's dirty bit (4.8). */
-static void x86_mark(struct sim *sim, const struct sim_walk *walk, struct x86_entry *entries,
-		     unsigned count)
+static int x86_root(const struct sim *sim, const struct sim_walk *walk, struct x86_way *way)
 {
-	for (unsigned i = 0; i < count; i++) {
+	way->table = sim->cpu->registers.cr3 & X86_ADDRESS;
+	way->shift = 39;
+	way->bits = SIM_TLB_LOAD | SIM_TLB_STORE | SIM_TLB_FETCH | SIM_TLB_USER;
+	way->count = 0;
+	return walk->va >> 47 || !way->table ? -QUIRE_EFAULT : 0;
+}
+
+/* Reads the entry at which the way stands; absent: -QUIRE_EFAULT. */
+static int x86_read(struct sim *sim, struct sim_walk *walk, struct x86_way *way, uint64_t *raw)
+{
+	quire_pa_t pa = way->table + (walk->va >> way->shift & 0x1ff) * 8;
+
+	*raw = read_descriptor(sim, walk, pa, 8);
+	if (!(*raw & X86_PRESENT))
+		return -QUIRE_EFAULT;
+	way->entries[way->count++] = (struct x86_entry){pa, *raw};
+	way->bits = x86_rights(way->bits, *raw);
+	return 0;
+}
+
+static bool x86_is_leaf(const struct x86_way *way, uint64_t raw)
+{
+	return way->shift == 12 || (way->shift <= 30 && (raw & X86_LARGE));
+}
+
+/* Down to the table that an entry leads to. */
+static void x86_enter(struct x86_way *way, uint64_t raw)
+{
+	way->table = raw & X86_ADDRESS;
+	way->shift -= 9;
+}
+
+/* What a paging-structure cache holds of an entry and of those above it (4.10.3.1). */
+static struct sim_translation x86_upper(const struct sim_walk *walk, const struct x86_way *way,
+					uint64_t raw)
+{
+	return (struct sim_translation){
+		.page = first_page(walk->va, way->shift),
+		.frame = (raw & X86_ADDRESS) >> QUIRE_PAGE_SHIFT,
+		.raw = raw,
+		.bits = way->bits | SIM_TLB_BOTH_SIDES,
+		.span_shift = way->shift,
+	};
+}
+
+/*
+ * Down to the leaf, from the lowest entry that is kept. An upper entry is kept only if its accessed
+ * bit was set before (4.10.3.1).
+ */
+static int x86_descend(struct sim *sim, struct sim_walk *walk, struct x86_way *way)
+{
+	const struct sim_translation *kept = sim_walk_cache_use(sim, walk);
+	uint64_t raw;
+
+	if (x86_root(sim, walk, way))
+		return -QUIRE_EFAULT;
+	if (kept) {
+		way->shift = kept->span_shift;
+		way->bits &= kept->bits;
+		x86_enter(way, kept->raw);
+	}
+	for (;; x86_enter(way, raw)) {
+		struct sim_translation upper;
+
+		if (x86_read(sim, walk, way, &raw) || (way->bits & walk->need) != walk->need)
+			return -QUIRE_EFAULT;
+		if (x86_is_leaf(way, raw))
+			return 0;
+		upper = x86_upper(walk, way, raw);
+		if (!walk->reference && (raw & X86_ACCESSED))
+			sim_walk_cache_keep(sim, &upper);
+	}
+}
+
+/* Sets the accessed bits on the way and, for a store, the leaf's dirty bit (4.8). */
+static void x86_mark(struct sim *sim, const struct sim_walk *walk, struct x86_way *way)
+{
+	struct x86_entry *entries = way->entries;
+
+	for (unsigned i = 0; i < way->count; i++) {
 		uint64_t set = X86_ACCESSED;
 
-		if (i + 1 == count && (walk->need & SIM_TLB_STORE))
+		if (i + 1 == way->count && (walk->need & SIM_TLB_STORE))
 			set |= X86_DIRTY;
 		if ((entries[i].raw & set) == set)
 			continue;
@@ -197,43 +323,73 @@ static void x86_mark(struct sim *sim, const struct sim_walk *walk, struct x86_en
  */
 static int x86_walk(struct sim *sim, struct sim_walk *walk, struct sim_translation *translation)
 {
-	struct x86_entry entries[X86_LEVELS];
-	quire_pa_t table = sim->cpu->registers.cr3 & X86_ADDRESS;
-	unsigned bits = SIM_TLB_LOAD | SIM_TLB_STORE | SIM_TLB_FETCH | SIM_TLB_USER;
-	unsigned count = 0, shift = 39;
+	struct x86_way way;
 	uint64_t raw, span;
+	int error = x86_descend(sim, walk, &way);
 
-	if (walk->va >> 47 || !table)
-		return -QUIRE_EFAULT;
-	for (;; shift -= 9) {
-		quire_pa_t pa = table + (walk->va >> shift & 0x1ff) * 8;
-
-		raw = read_descriptor(sim, walk, pa, 8);
-		if (!(raw & X86_PRESENT))
-			return -QUIRE_EFAULT;
-		entries[count++] = (struct x86_entry){pa, raw};
-		bits = x86_rights(bits, raw);
-		if ((bits & walk->need) != walk->need)
-			return -QUIRE_EFAULT;
-		if (shift == 12 || (shift <= 30 && (raw & X86_LARGE)))
-			break;
-		table = raw & X86_ADDRESS;
-	}
-	if (!walk->reference) {
-		x86_mark(sim, walk, entries, count);
-		raw = entries[count - 1].raw;
-		if (!(raw & X86_DIRTY))
-			bits &= ~(unsigned)SIM_TLB_STORE;
-	}
-	span = ((uint64_t)1 << shift) - 1;
+	if (error && !walk->reference)
+		sim_walk_cache_fault(sim, walk->va);
+	if (error)
+		return error;
+	if (!walk->reference)
+		x86_mark(sim, walk, &way);
+	raw = way.entries[way.count - 1].raw;
+	if (!walk->reference && !(raw & X86_DIRTY))
+		way.bits &= ~(unsigned)SIM_TLB_STORE;
+	span = ((uint64_t)1 << way.shift) - 1;
 	translation->raw = raw;
 	translation->frame = ((raw & X86_ADDRESS & ~span) | (walk->va & span)) >> QUIRE_PAGE_SHIFT;
-	translation->span_shift = shift;
-	translation->bits = bits | SIM_TLB_BOTH_SIDES;
+	translation->span_shift = way.shift;
+	translation->bits = way.bits | SIM_TLB_BOTH_SIDES;
 	translation->bits |= raw & X86_GLOBAL ? SIM_TLB_GLOBAL : 0;
 	translation->bits |= raw & X86_UNCACHED ? SIM_TLB_UNCACHED : 0;
 	translation->number = 0;
 	return 0;
+}
+
+static int x86_walk_upper(struct sim *sim, struct sim_walk *walk, unsigned span_shift,
+			  struct sim_translation *upper)
+{
+	struct x86_way way;
+	uint64_t raw;
+
+	if (x86_root(sim, walk, &way))
+		return -QUIRE_EFAULT;
+	for (;; x86_enter(&way, raw)) {
+		if (x86_read(sim, walk, &way, &raw) || x86_is_leaf(&way, raw))
+			return -QUIRE_EFAULT;
+		if (way.shift == span_shift)
+			break;
+	}
+	*upper = x86_upper(walk, &way, raw);
+	return walk->ahead && !(raw & X86_ACCESSED) ? -QUIRE_EFAULT : 0;
+}
+
+/* --- Both --------------------------------------------------------------------------------- */
+
+int sim_walk_upper(struct sim *sim, struct sim_walk *walk, unsigned span_shift,
+		   struct sim_translation *upper)
+{
+	uint64_t raw;
+
+	walk->bytes = 0;
+	if (sim->machine.isa == SIM_X86_64)
+		return x86_walk_upper(sim, walk, span_shift, upper);
+	raw = arm_first_level(sim, walk);
+	if ((raw & ARM_TYPE) != ARM_L1_TABLE)
+		return -QUIRE_EFAULT;
+	*upper = arm_upper(sim, walk, raw);
+	return 0;
+}
+
+quire_pa_t sim_upper_table(const struct sim *sim, const struct sim_translation *upper)
+{
+	return upper->raw & (sim->machine.isa == SIM_X86_64 ? X86_ADDRESS : ARM_L1_TABLE_BASE);
+}
+
+unsigned sim_upper_level(const struct sim *sim, const struct sim_translation *upper)
+{
+	return sim->machine.isa == SIM_X86_64 ? (39 - upper->span_shift) / 9 : 0;
 }
 
 int sim_walk(struct sim *sim, struct sim_walk *walk, struct sim_translation *translation)

@@ -181,17 +181,18 @@ void sim_witness_write(struct sim *sim, enum sim_party writer, quire_pa_t pa, co
 	uint32_t *writers = (uint32_t *)(void *)sim->witness.writers.bytes;
 	uint32_t word = writer_word(sim, writer);
 	unsigned shift = sim->cpu->l1d.line_shift;
+	quire_pa_t last = (pa + bytes - 1) >> shift;
 
 	if (sim->witness.history)
 		sim_history_write(sim, pa, bytes, word);
 	if (sim->owners.count)
 		sim_owners_wrote(sim, pa, bytes);
 	memcpy(sim->witness.reference.bytes + pa, from, bytes);
-	if (sim->allocator.touched)
-		memset(sim->allocator.touched + (pa >> QUIRE_PAGE_SHIFT), 1,
-		       ((pa + bytes - 1) >> QUIRE_PAGE_SHIFT) - (pa >> QUIRE_PAGE_SHIFT) + 1);
-	for (quire_pa_t line = pa >> shift; line <= (pa + bytes - 1) >> shift; line++)
+	sim_touch(sim->allocator.touched, sim->witness.reference.bytes + pa, bytes);
+	for (quire_pa_t line = pa >> shift; line <= last; line++)
 		writers[line] = word;
+	sim_touch(sim->allocator.touched, &writers[pa >> shift],
+		  (last - (pa >> shift) + 1) * sizeof(*writers));
 }
 
 void sim_witness_dropped(struct sim *sim, const struct cache *cache, uint32_t set, unsigned way)

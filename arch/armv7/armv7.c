@@ -61,7 +61,7 @@ static void find_traits(struct quire_machine *machine)
 	size_t way_bytes = (size_t)insn.line_bytes * insn.sets;
 	bool alone = machine->port.cpus == 1;
 
-	traits->data_aliases = false; /* all ARMv7 D caches behave as physically indexed (B2.2.1) */
+	traits->data_aliases = false; /* all ARMv7 D caches behave as physically indexed (B3.11) */
 	traits->data_broadcast = broadcast >= 1 || alone;
 	traits->insn_snoops_data = false;
 	traits->insn_aliases = CTR_L1IP(ctr) == L1IP_AIVIVT ||
@@ -109,7 +109,7 @@ static int armv7_boot(struct quire_machine *machine)
 
 	if (!memory_fits(machine))
 		return -QUIRE_ENODEV;
-	state = arch_alloc(machine, sizeof(*state));
+	state = arch_alloc(machine, armv7_state_bytes(machine));
 	if (!state)
 		return -QUIRE_ENOMEM;
 	machine->state = state;
@@ -127,7 +127,7 @@ static int armv7_boot(struct quire_machine *machine)
 static void armv7_halt(struct quire_machine *machine)
 {
 	quire_armv7_activate(machine, NULL);
-	arch_free(machine, machine->state, sizeof(struct armv7_state));
+	arch_free(machine, machine->state, armv7_state_bytes(machine));
 	machine->state = NULL;
 }
 

@@ -43,8 +43,13 @@ struct armv7_state {
 	bool tlb_shared;           /* and those of the TLB */
 	quire_pa_t pl310;          /* 0: no outer cache */
 	struct quire_atomic outer; /* lock of the outer cache's registers */
-	struct armv7_cpu cpu[QUIRE_CPUS_MAX];
+	struct armv7_cpu cpu[];    /* port.cpus */
 };
+
+static inline size_t armv7_state_bytes(const struct quire_machine *machine)
+{
+	return sizeof(struct armv7_state) + machine->port.cpus * sizeof(struct armv7_cpu);
+}
 
 static inline struct armv7_state *armv7_state(struct quire_machine *machine)
 {

@@ -13,7 +13,7 @@
  */
 #include "arch/armv7/armv7.h"
 
-/* PL310 registers: DDI 0246 3.3.10. */
+/* PL310 registers: DDI 0246, register 7. */
 #define PL310_SYNC          0x730
 #define PL310_INVALIDATE_PA 0x770
 #define PL310_CLEAN_PA      0x7b0
@@ -235,7 +235,7 @@ void quire_armv7_caches_here(struct quire_machine *machine)
 
 /*
  * Operations by address run in the background, one at a time from all CPUs (so the lock); the sync
- * register reads 0 when all are done (DDI 0246 3.3.10).
+ * register reads 0 when all are done (DDI 0246, register 7).
  */
 static void outer_range(struct quire_machine *machine, quire_pa_t pa, size_t bytes,
 			enum quire_cache_op op)

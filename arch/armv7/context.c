@@ -101,19 +101,23 @@ void quire_armv7_context_destroy(struct quire_machine *machine, struct quire_con
 }
 
 /*
- * ASID and root cannot change in one step, and between two steps the walker may run: so the ASID
- * that is nobody's stands in between (DDI 0406C B3.10.4).
+ * ASID and root cannot change in one step, and between two steps the walker may run: so the
+ * kernel's root stands in between, which maps no user address (DDI 0406C B3.10.4). The ASID that is
+ * nobody's would not do: a walker that keeps upper entries keeps those of a user's tables under it,
+ * where no purge of the user's ASID finds them when the tables are freed (Cortex-A15, DDI 0438
+ * 5.6).
  */
 static void load_root(struct quire_machine *machine, uint32_t ttbr0, uint32_t asid)
 {
+	uint32_t kernel_ttbr0 = armv7_state(machine)->kernel_ttbr0;
 	struct quire_hw *hw = machine->port.hw;
 
-	armv7_set_contextidr(hw, 0);
+	armv7_set_ttbr0(hw, kernel_ttbr0);
 	armv7_isb(hw);
-	armv7_set_ttbr0(hw, ttbr0);
+	armv7_set_contextidr(hw, asid);
 	armv7_isb(hw);
-	if (asid) {
-		armv7_set_contextidr(hw, asid);
+	if (ttbr0 != kernel_ttbr0) {
+		armv7_set_ttbr0(hw, ttbr0);
 		armv7_isb(hw);
 	}
 }
@@ -228,8 +232,7 @@ static void purge(struct armv7_purge *purge)
 		arch_on_cpus(machine, arch_all_cpus(machine), purge_here, purge);
 }
 
-/* The kernel's translations are global: an operation by address with any ASID takes them (B4.2.2).
- */
+/* The kernel's translations are global: an operation by address with any ASID takes them (B4.2). */
 void quire_armv7_tlb_purge(struct quire_machine *machine, struct quire_context *context,
 			   uintptr_t va, size_t bytes)
 {

@@ -59,7 +59,7 @@ static int parisc_boot(struct quire_machine *machine)
 	if (machine->traits.data_aliases &&
 	    (!machine->port.alias_window || machine->port.alias_window & (info.alias_bytes - 1)))
 		return -QUIRE_EINVAL;
-	state = arch_alloc(machine, sizeof(*state));
+	state = arch_alloc(machine, parisc_state_bytes(machine));
 	if (!state)
 		return -QUIRE_ENOMEM;
 	quire_atomic_init(&state->lock, 0);
@@ -73,7 +73,7 @@ static int parisc_boot(struct quire_machine *machine)
 static void parisc_halt(struct quire_machine *machine)
 {
 	parisc_set_user_space(machine->port.hw, PARISC_NO_SPACE);
-	arch_free(machine, machine->state, sizeof(struct parisc_state));
+	arch_free(machine, machine->state, parisc_state_bytes(machine));
 	machine->state = NULL;
 }
 

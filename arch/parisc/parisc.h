@@ -35,8 +35,13 @@ struct parisc_state {
 	struct quire_atomic purge; /* one TLB purge at a time is on the bus */
 	uint32_t used[PARISC_SPACES / 32];
 	struct parisc_cache_info info;
-	struct parisc_cpu cpu[QUIRE_CPUS_MAX];
+	struct parisc_cpu cpu[]; /* port.cpus */
 };
+
+static inline size_t parisc_state_bytes(const struct quire_machine *machine)
+{
+	return sizeof(struct parisc_state) + machine->port.cpus * sizeof(struct parisc_cpu);
+}
 
 static inline struct parisc_state *parisc_state(struct quire_machine *machine)
 {

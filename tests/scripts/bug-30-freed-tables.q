@@ -2,10 +2,10 @@ title    An upper entry that went is forgotten before its table is used for some
 source   Quire, list of known faults, 30: the walker follows a pointer into a freed table
 machine  core2-t7300-kvm
 
-variant x86
-variant x86-2 machine=core-i5-2012 machine.cpus=2
-variant arm   machine=pandaboard
-variant arm-m machine=pandaboard coherence.walker=memory
+variant x86   tlb.walk_cache=4
+variant x86-2 machine=core-i5-2012 machine.cpus=2 tlb.walk_cache=4
+variant arm   machine=pandaboard tlb.walk_cache=4
+variant arm-m machine=pandaboard coherence.walker=memory tlb.walk_cache=4
 variant hp    machine=hp-a500
 
 process p

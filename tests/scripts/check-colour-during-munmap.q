@@ -9,5 +9,7 @@ step     cpu0, p0: map alias
 step     cpu0: fork
 step     cpu1: run p1
 step     cpu0, p0: store alias page 0
-step     cpu0, p0: unmap alias, and at its point 6 cpu1, p1: load shared page 0
+step     cpu0, p0: unmap alias, to its point 6
+step     cpu1, p1: load shared page 0
+step     cpu0: goes on
 expect   violations == 0

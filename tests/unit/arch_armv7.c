@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include <insn/armv7.h>
+
 #include "tests/support/arch_machine.h"
 
 #define VA 0x00400000u
@@ -211,6 +213,41 @@ static void asids_roll_over(void **state)
 	check_asids(true, false);
 	check_asids(false, false);
 	check_asids(true, true);
+}
+
+/*
+ * While a space is exchanged for another a keen walker keeps upper entries, by whatever root and
+ * ASID stand in the registers. None may lead to a table of the first space once that was purged:
+ * not under ASID 0 either, which stands there when no space is loaded.
+ */
+static void a_switch_leaves_nothing_under_another_asid(void **state)
+{
+	struct sim_machine machine = simulated_machine(SIM_ARMV7);
+	struct quire_context first, second;
+	struct arch_machine a;
+	uintptr_t leaf;
+	uint64_t value;
+
+	(void)state;
+	machine.tlb.walk_cache = 8;
+	arch_machine_start(&a, &machine);
+	arch_kernel_store(&a, ARCH_FRAME(1), 2);
+	arch_space(&a, &first);
+	arch_space(&a, &second);
+	arch_map(&a, &first, VA, ARCH_FRAME(0), ARCH_RW);
+	arch_map(&a, &second, VA, ARCH_FRAME(1), ARCH_RW);
+	leaf = arch_leaf(&a, &first, VA);
+	arch_load(&a, &first);
+	assert_int_equal(arch_user_load(&a, VA, &value), 0);
+	arch_load(&a, &second);
+	a.arch->tlb_purge_space(&a.m, &first);
+	sim_frames_freed(a.s.sim, (leaf - a.m.port.kernel_base) & ~(quire_pa_t)QUIRE_PAGE_MASK,
+			 QUIRE_PAGE_BYTES);
+	armv7_set_contextidr(a.m.port.hw, 0);
+	assert_int_equal(arch_user_load(&a, VA, &value), 0);
+	assert_int_equal(value, 2);
+	assert_int_equal(sim_violations(a.s.sim), 0);
+	arch_machine_end(&a);
 }
 
 /* No space loaded: user addresses lead nowhere. */
@@ -423,6 +460,7 @@ int main(void)
 		cmocka_unit_test(root_entry_covers_four_megabytes),
 		cmocka_unit_test(rights_are_those_of_the_entry),
 		cmocka_unit_test(asids_roll_over),
+		cmocka_unit_test(a_switch_leaves_nothing_under_another_asid),
 		cmocka_unit_test(nothing_loaded_maps_nothing),
 		cmocka_unit_test(purges_reach_all_cpus),
 		cmocka_unit_test(dma_sees_stores_of_all_cpus),

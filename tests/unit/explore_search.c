@@ -7,35 +7,17 @@
 #include <stdint.h>
 #include <setjmp.h>
 #include <cmocka.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "lab/explore.h"
-
-/* The setting of `quire check --machine NAME` with so many CPUs and pages. */
-static struct explore_setting setting_for(const char *name, unsigned cpus, unsigned pages)
-{
-	struct explore_setting setting = {
-		.policy = quire_policy_default(),
-		.pages = pages,
-		.dropped = QUIRE_SITE_COUNT,
-		.mutant = EXPLORE_MUTANT_NONE,
-	};
-	char path[100];
-	struct lab_machine *machine;
-
-	snprintf(path, sizeof(path), "machines/%s.ini", name);
-	machine = lab_machine_load(stderr, path);
-	assert_non_null(machine);
-	assert_null(explore_machine(&setting.machine, &machine->sim, cpus));
-	explore_setting_ready(&setting);
-	lab_machine_free(machine);
-	return setting;
-}
+#include "sim/adversary.h"
+#include "tests/support/setting.h"
 
 static struct explore_result search(const struct explore_setting *setting, unsigned depth,
-				    unsigned jobs, bool interleave)
+				    unsigned jobs, unsigned interleave)
 {
-	struct explore_bounds bounds = {.depth = depth, .jobs = jobs, .interleave = interleave};
+	struct explore_bounds bounds = {
+		.depth = depth, .jobs = jobs, .interleave = interleave};
 	struct explore_result result;
 
 	explore_search(setting, &bounds, &result);
@@ -65,7 +47,7 @@ static void test_safe(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct explore_setting setting = setting_for(names[i], 2, 2);
-		struct explore_result result = search(&setting, 3, 2, false);
+		struct explore_result result = search(&setting, 3, 2, 0);
 
 		assert_int_equal(result.end, EXPLORE_SAFE);
 		assert_int_equal(result.depth, 3);
@@ -98,34 +80,10 @@ static void test_dropped_sites(void **state)
 		if (strcmp(cases[i].machine, "cortex-a8") == 0)
 			setting = setting_for("cortex-a8", 1, 1);
 		setting.dropped = cases[i].site;
-		result = search(&setting, 4, 2, false);
+		result = search(&setting, 4, 2, 0);
 		assert_int_equal(result.end, EXPLORE_REFUTED);
 		assert_int_equal(result.length, cases[i].steps);
 		assert_minimal(&setting, &result);
-	}
-}
-
-static void test_mutants(void **state)
-{
-	static const struct {
-		const char *machine;
-		enum explore_mutant mutant;
-	} cases[] = {
-		{"arm11-mpcore", EXPLORE_MUTANT_BROADCAST},
-		{"cortex-a8", EXPLORE_MUTANT_WALKER},
-		{"cortex-a8", EXPLORE_MUTANT_DEVICES},
-		{"hp-a500", EXPLORE_MUTANT_ALIASES},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct explore_setting setting = setting_for(cases[i].machine, 2, 2);
-		struct explore_result result;
-
-		setting.mutant = cases[i].mutant;
-		result = search(&setting, 4, 2, false);
-		assert_int_equal(result.end, EXPLORE_REFUTED);
-		assert_true(result.length <= 4);
 	}
 }
 
@@ -133,7 +91,7 @@ static void test_mutants(void **state)
 static void test_restore(void **state)
 {
 	static const char *const names[] = {"pandaboard", "hp-a500", "core-i5-2012"};
-	struct explore_move moves[EXPLORE_MOVES_MAX], pairs[4];
+	struct explore_move moves[EXPLORE_MOVES_MAX];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -143,32 +101,135 @@ static void test_restore(void **state)
 		assert_null(explore_job_create(&job, &setting));
 		for (unsigned seed = 0; seed < 12; seed++) {
 			uint64_t before, after;
-			unsigned count, pair_count;
+			unsigned count;
 
-			explore_job_reset(&job);
+			explore_job_restore(&job, EXPLORE_ROOT);
 			for (unsigned n = 0; n < 8; n++) {
-				count = explore_moves(job.world, moves);
+				count = explore_moves(&job, moves);
 				assert_true(explore_do(&job, moves[(seed * 7 + n * 13) % count]));
 			}
-			explore_job_save(&job);
+			explore_job_save(&job, EXPLORE_HERE);
 			before = explore_digest(job.world);
-			count = explore_moves(job.world, moves);
+			count = explore_moves(&job, moves);
 			for (unsigned n = 0; n < count; n++) {
 				assert_true(explore_do(&job, moves[n]));
 				after = explore_digest(job.world);
-				explore_job_restore(&job);
+				explore_job_restore(&job, EXPLORE_HERE);
 				assert_true(explore_digest(job.world) == before);
 				assert_true(explore_do(&job, moves[n]));
 				assert_true(explore_digest(job.world) == after);
-				explore_job_restore(&job);
+				explore_job_restore(&job, EXPLORE_HERE);
 			}
-			pair_count = explore_pairs(job.world, moves, count, pairs, 4);
-			for (unsigned n = 0; n < pair_count; n++) {
-				explore_do(&job, pairs[n]);
-				explore_job_restore(&job);
+			for (unsigned n = 0; n < count; n++) {
+				moves[n].until = 3;
+				explore_do(&job, moves[n]); /* may stop half way */
+				explore_job_restore(&job, EXPLORE_HERE);
+				assert_int_equal(explore_half_done_count(&job), 0);
 				assert_true(explore_digest(job.world) == before);
 			}
 		}
+		explore_job_destroy(&job);
+	}
+}
+
+/* No call leaves maintenance without its barrier: between moves hardware has none to complete. */
+static void test_nothing_waits(void **state)
+{
+	static const char *const names[] = {"pandaboard", "arm11-mpcore", "hp-a500"};
+	struct explore_move moves[EXPLORE_MOVES_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct explore_setting setting = setting_for(names[i], 2, 2);
+		struct explore_job job;
+
+		assert_null(explore_job_create(&job, &setting));
+		for (unsigned seed = 0; seed < 8; seed++) {
+			explore_job_restore(&job, EXPLORE_ROOT);
+			for (unsigned n = 0; n < 40; n++) {
+				unsigned count = explore_moves(&job, moves);
+
+				assert_true(explore_do(&job, moves[(seed * 7 + n * 13) % count]));
+				assert_int_equal(sim_pending_count(job.world->sim), 0);
+			}
+		}
+		explore_job_destroy(&job);
+	}
+}
+
+/* The bytes of the state saved or put back last: records and bulk, but for what need not be saved. */
+static size_t state_bytes(const struct explore_job *job, uint8_t *to)
+{
+	const struct explore_arena *arena = &job->arena;
+	size_t used = job->saved[job->last].used, bulk = arena->size - arena->records_max;
+	size_t host = (size_t)((uint8_t *)job->world->host - (arena->base + arena->records_max));
+	struct sim_unsaved parts[SIM_UNSAVED];
+
+	memcpy(to, arena->base, used);
+	memcpy(to + used, arena->base + arena->records_max, bulk);
+	memset(to + used + host, 0, EXPLORE_CPUS_MAX * QUIRE_PAGE_BYTES);
+	sim_unsaved(job->world->sim, parts);
+	for (unsigned n = 0; n < SIM_UNSAVED; n++)
+		memset(to + ((const uint8_t *)parts[n].start - arena->base), 0, parts[n].bytes);
+	return used + bulk;
+}
+
+static void walk(struct explore_job *job, unsigned seed, unsigned length)
+{
+	struct explore_move moves[EXPLORE_MOVES_MAX];
+
+	for (unsigned n = 0; n < length; n++) {
+		unsigned count = explore_moves(job, moves);
+
+		assert_true(explore_do(job, moves[(seed * 7 + n * 13) % count]));
+	}
+}
+
+/* Goes back and forth between three states. */
+static void assert_every_byte_restored(struct explore_job *job, unsigned seed,
+				       uint8_t *bytes[EXPLORE_SAVES], uint8_t *now)
+{
+	explore_job_restore(job, EXPLORE_ROOT);
+	state_bytes(job, bytes[EXPLORE_ROOT]);
+	walk(job, seed, 4);
+	explore_job_save(job, EXPLORE_PARENT);
+	state_bytes(job, bytes[EXPLORE_PARENT]);
+	walk(job, seed + 5, 2);
+	explore_job_save(job, EXPLORE_HERE);
+	state_bytes(job, bytes[EXPLORE_HERE]);
+	for (unsigned n = 0; n < 8; n++) {
+		enum explore_saved_as as = (seed + n * n) % EXPLORE_SAVES;
+
+		walk(job, seed + n, 1);
+		explore_job_restore(job, as);
+		assert_memory_equal(now, bytes[as], state_bytes(job, now));
+	}
+}
+
+/* The machine tells of every byte that it writes, whatever its caches are. */
+static void test_restore_bytes(void **state)
+{
+	static const struct {
+		const char *name;
+		bool write_back;
+	} machines[] = {{"pandaboard", true}, {"hp-a500", true},     {"core-i5-2012", true},
+			{"cortex-a8", true},  {"pandaboard", false}, {"hp-a500", false}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++) {
+		struct explore_setting setting = setting_for(machines[i].name, 2, 2);
+		uint8_t *bytes[EXPLORE_SAVES + 1];
+		struct explore_job job;
+
+		setting.machine.l1d.write_back = machines[i].write_back;
+		setting.machine.l1d.write_allocate = machines[i].write_back;
+		assert_null(explore_job_create(&job, &setting));
+		for (unsigned n = 0; n <= EXPLORE_SAVES; n++)
+			assert_non_null(bytes[n] = malloc(job.arena.size));
+		for (unsigned seed = 0; seed < 40; seed++)
+			assert_every_byte_restored(&job, seed, bytes, bytes[EXPLORE_SAVES]);
+		for (unsigned n = 0; n <= EXPLORE_SAVES; n++)
+			free(bytes[n]);
 		explore_job_destroy(&job);
 	}
 }
@@ -191,7 +252,7 @@ static void test_digest(void **state)
 	stored = explore_digest(job.world);
 	assert_true(explore_do(&job, store));
 	again = explore_digest(job.world);
-	explore_job_reset(&job);
+	explore_job_restore(&job, EXPLORE_ROOT);
 	map.cpu = load.cpu = 1;
 	assert_true(explore_do(&job, map) && explore_do(&job, load));
 	second = explore_digest(job.world);
@@ -270,8 +331,8 @@ static void test_walks_are_counted(void **state)
 }
 
 /*
- * With two calls at once: no run of two steps fails, and each call is met at several points. On the second machine a
- * walk meets entries between their store and their clean, which is allowed.
+ * With two calls at once: no run of three steps fails, and each call is met at several points. On
+ * the second machine a walk meets entries between their store and their clean, which is allowed.
  */
 static void test_interleave(void **state)
 {
@@ -280,11 +341,57 @@ static void test_interleave(void **state)
 	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		struct explore_setting setting = setting_for(names[i], 2, 1);
-		struct explore_result result = search(&setting, 2, 2, true);
+		struct explore_result result = search(&setting, 3, 2, 3);
 
 		assert_int_equal(result.end, EXPLORE_SAFE);
+		assert_int_equal(result.together, 3);
 		assert_true(result.pairs > 10000);
 	}
+}
+
+static bool can(const struct explore_job *job, struct explore_move move)
+{
+	struct explore_move moves[EXPLORE_MOVES_MAX];
+	unsigned count = explore_moves(job, moves);
+	bool found = false;
+
+	for (unsigned n = 0; n < count; n++)
+		found |= memcmp(&moves[n], &move, sizeof(move)) == 0;
+	return found;
+}
+
+/*
+ * A call that is half done can go on, its CPU can do nothing else, others can meet it once; and the
+ * model tells what each of two may give, in either order.
+ */
+static void test_half_done(void **state)
+{
+	struct explore_setting setting = setting_for("core-i5-2012", 2, 1);
+	const struct explore_move map = {.kind = EXPLORE_MAP, .a = EXPLORE_SHARED};
+	const struct explore_move load = {.kind = EXPLORE_LOAD, .cpu = 1, .a = EXPLORE_SHARED};
+	const struct explore_move store = {.kind = EXPLORE_STORE, .cpu = 1, .a = EXPLORE_SHARED};
+	const struct explore_move go_on = {.kind = EXPLORE_GO_ON};
+	struct explore_move unmap = {.kind = EXPLORE_UNMAP, .a = EXPLORE_SHARED, .until = 1};
+	struct explore_job job;
+
+	(void)state;
+	assert_null(explore_job_create(&job, &setting));
+	assert_true(explore_do(&job, map) && explore_do(&job, load) && explore_do(&job, store));
+	assert_false(can(&job, go_on));
+	assert_true(explore_do(&job, unmap));
+	assert_int_equal(explore_half_done_count(&job), 1);
+	assert_true(can(&job, go_on) && can(&job, load) && can(&job, store));
+	assert_false(can(&job, map));
+	assert_true(job.world->model.map[0][EXPLORE_SHARED].mapped);
+	assert_true(explore_do(&job, store)); /* by the old entry: it came first */
+	assert_false(can(&job, load));
+	assert_true(can(&job, go_on));
+	assert_true(explore_do(&job, go_on));
+	assert_int_equal(explore_half_done_count(&job), 0);
+	assert_false(job.world->model.map[0][EXPLORE_SHARED].mapped);
+	assert_int_equal(job.world->model.file[0], job.world->values);
+	assert_true(explore_do(&job, load)); /* refused, as the model says */
+	explore_job_destroy(&job);
 }
 
 static void test_out_of_time(void **state)
@@ -303,11 +410,18 @@ static void test_out_of_time(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_safe),       cmocka_unit_test(test_dropped_sites),
-		cmocka_unit_test(test_mutants),    cmocka_unit_test(test_restore),
-		cmocka_unit_test(test_digest),     cmocka_unit_test(test_random),
-		cmocka_unit_test(test_interleave), cmocka_unit_test(test_out_of_time),
-		cmocka_unit_test(test_long_runs),  cmocka_unit_test(test_walks_are_counted),
+		cmocka_unit_test(test_safe),
+		cmocka_unit_test(test_dropped_sites),
+		cmocka_unit_test(test_restore),
+		cmocka_unit_test(test_restore_bytes),
+		cmocka_unit_test(test_digest),
+		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_interleave),
+		cmocka_unit_test(test_half_done),
+		cmocka_unit_test(test_out_of_time),
+		cmocka_unit_test(test_nothing_waits),
+		cmocka_unit_test(test_long_runs),
+		cmocka_unit_test(test_walks_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -253,6 +253,23 @@ static void test_set(void **state)
 	lab_machine_free(machine);
 }
 
+/* A walk cache goes with a hardware walker, which PA-RISC lacks. */
+static void test_walk_cache(void **state)
+{
+	struct lab_machine *machine = load_good();
+	char message[1000] = "";
+	FILE *errors = fmemopen(message, sizeof(message), "w");
+
+	(void)state;
+	assert_int_equal(machine->sim.tlb.walk_cache, 0);
+	assert_true(lab_machine_set(errors, machine, "tlb.walk_cache", "4"));
+	assert_int_equal(machine->sim.tlb.walk_cache, 4);
+	assert_false(lab_machine_set(errors, machine, "machine.isa", "parisc"));
+	fclose(errors);
+	assert_non_null(strstr(message, "tlb.walk_cache"));
+	lab_machine_free(machine);
+}
+
 static void test_fitted(void **state)
 {
 	struct lab_machine *machine = load_good();
@@ -313,6 +330,7 @@ int main(void)
 		cmocka_unit_test(test_missing),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_set),
+		cmocka_unit_test(test_walk_cache),
 		cmocka_unit_test(test_fitted),
 		cmocka_unit_test(test_step_names),
 		cmocka_unit_test(test_shipped),

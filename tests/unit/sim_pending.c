@@ -223,6 +223,43 @@ static void test_outer_cache(void **state)
 	bare_end(&b);
 }
 
+/* A kernel that goes by lines of 32 bytes meets a line of 64 twice; the second time adds nothing. */
+static void test_a_repeat_waits_once(void **state)
+{
+	struct sim_machine m = bare_machine(SIM_ARMV7);
+	quire_pa_t registers;
+	struct bare b;
+
+	(void)state;
+	m.l1d.line_bytes = 64;
+	m.l2 = m.l1d;
+	m.l2.bytes = 32 << 10;
+	m.l2_outer = true;
+	start(&b, &m);
+	registers = armv7_pl310_base(b.hw);
+	store(&b, FRAME + 32, 1);
+	armv7_dccmvac(b.hw, b.base + FRAME);
+	armv7_device_store(b.hw, registers + 0x7b0, (uint32_t)FRAME); /* of another cache */
+	assert_int_equal(sim_pending_count(b.sim), 2);
+	armv7_dsb(b.hw);
+	armv7_device_store(b.hw, registers + 0x7b0, (uint32_t)FRAME + 32);
+	assert_int_equal(sim_pending_count(b.sim), 1);
+	armv7_device_store(b.hw, registers + 0x7f0, (uint32_t)FRAME); /* flush: another operation */
+	assert_int_equal(sim_pending_count(b.sim), 2);
+	armv7_device_store(b.hw, registers + 0x7f0, (uint32_t)FRAME + 64); /* another line */
+	assert_int_equal(sim_pending_count(b.sim), 3);
+	sim_switch(b.sim, 1);
+	armv7_device_store(b.hw, registers + 0x7f0, (uint32_t)FRAME + 64); /* another CPU's */
+	assert_int_equal(sim_pending_count(b.sim), 4);
+	armv7_device_store(b.hw, registers + 0x730, 0);
+	assert_int_equal(sim_pending_count(b.sim), 3);
+	sim_switch(b.sim, 0);
+	armv7_device_store(b.hw, registers + 0x730, 0);
+	assert_int_equal(sim_pending_count(b.sim), 0);
+	assert_int_equal(device(&b, FRAME + 32), 1);
+	bare_end(&b);
+}
+
 static void test_other_isas(void **state)
 {
 	struct sim_machine m = bare_machine(SIM_PARISC);
@@ -277,6 +314,7 @@ int main(void)
 		cmocka_unit_test(test_order_on_a_line),
 		cmocka_unit_test(test_tlb),
 		cmocka_unit_test(test_outer_cache),
+		cmocka_unit_test(test_a_repeat_waits_once),
 		cmocka_unit_test(test_other_isas),
 		cmocka_unit_test(test_the_list_is_bounded),
 	};

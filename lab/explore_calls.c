@@ -1,0 +1,316 @@
+/*
+ * Calls that are half done, and what others do meanwhile.
+ *
+ * A call that is to stop at one of its points runs as a fiber: a stack and a place in it. Points
+ * are where others may come in between: a lock is taken, a flag of a page changes, a maintenance
+ * operation begins or ends, a table entry is stored. There hardware may do what it likes, and
+ * another CPU may make a call, to its end or to some point of its own, and so on by turns. Who
+ * waits for a lock lets the other go on, point by point. A search tries every point of each call.
+ *
+ * WHAT MUST COME OF IT. Of two calls at once each must come out as if it had happened at one moment
+ * between its begin and its end: as if one of them had come first (Herlihy and Wing,
+ * "Linearizability", TOPLAS 1990). Calls whose order makes a difference that no outcome tells do
+ * not meet (explore_moves.c), so one model is left when both have ended. A call meets one other, no
+ * more: an unmap of two pages that two loads meet may be half done for both, and nobody has
+ * promised otherwise.
+ *
+ * No state is saved and no digest made while a call is half done: stacks are no part of a state.
+ */
+#include "lab/explore.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+#include "sim/adversary.h"
+
+enum { STACK_BYTES = 256 << 10 };
+
+struct call {
+	ucontext_t context;
+	uint8_t *stack;
+	struct explore_move move;
+	struct explore_outcome outcome;
+	uint64_t value;
+	unsigned process;
+	unsigned cpu;   /* the simulated CPU that it was on when it gave way */
+	unsigned until; /* points to go; 0: to its end */
+	uint32_t label; /* for the witness */
+	bool begun, done, waits;
+};
+
+/* One order in which two calls can have happened: what each gives, by CPU, and what it leads to. */
+struct order {
+	struct explore_outcome outcomes[EXPLORE_CPUS_MAX];
+	struct explore_model model;
+};
+
+struct explore_calls {
+	ucontext_t main;
+	struct call calls[EXPLORE_CPUS_MAX];
+	struct order orders[2]; /* that the calls which have ended leave possible */
+	unsigned order_count;
+	bool met;         /* a second call was begun while the first was half done */
+	unsigned running; /* the CPU whose call is on its stack */
+	bool active;      /* some call is on its stack */
+	bool stopped;     /* it broke an invariant */
+};
+
+/* --- Which are half done ---------------------------------------------------------------------- */
+
+const struct explore_move *explore_half_done(const struct explore_job *job, unsigned cpu,
+					     unsigned *process)
+{
+	const struct call *call = job->calls ? &job->calls->calls[cpu] : NULL;
+
+	if (!call || !call->begun)
+		return NULL;
+	*process = call->process;
+	return &call->move;
+}
+
+unsigned explore_half_done_count(const struct explore_job *job)
+{
+	unsigned count = 0;
+
+	for (unsigned cpu = 0; job->calls && cpu < EXPLORE_CPUS_MAX; cpu++)
+		count += job->calls->calls[cpu].begun;
+	return count;
+}
+
+bool explore_calls_met(const struct explore_job *job)
+{
+	return job->calls->met;
+}
+
+void explore_calls_forget(struct explore_job *job)
+{
+	for (unsigned cpu = 0; job->calls && cpu < EXPLORE_CPUS_MAX; cpu++)
+		job->calls->calls[cpu].begun = false;
+}
+
+void explore_calls_free(struct explore_job *job)
+{
+	for (unsigned cpu = 0; job->calls && cpu < EXPLORE_CPUS_MAX; cpu++)
+		free(job->calls->calls[cpu].stack);
+	free(job->calls);
+	job->calls = NULL;
+}
+
+static bool make_calls(struct explore_job *job)
+{
+	struct explore_calls *calls = job->calls;
+	bool good = true;
+
+	if (calls)
+		return true;
+	job->calls = calls = calloc(1, sizeof(*calls));
+	for (unsigned cpu = 0; calls && cpu < EXPLORE_CPUS_MAX; cpu++) {
+		calls->calls[cpu].stack = malloc(STACK_BYTES);
+		good = good && calls->calls[cpu].stack;
+	}
+	if (calls && !good)
+		explore_calls_free(job);
+	return job->calls;
+}
+
+/* --- Orders ----------------------------------------------------------------------------------- */
+
+static void happen(const struct explore_calls *calls, struct order *order, unsigned cpu)
+{
+	const struct call *call = &calls->calls[cpu];
+
+	order->outcomes[cpu] =
+		explore_model_do(&order->model, call->move, call->process, call->value);
+}
+
+/* The call of a CPU has begun: alone (other: the same), or while that of `other` is half done. */
+static void begin_orders(struct explore_calls *calls, const struct explore_model *from,
+			 unsigned cpu, unsigned other)
+{
+	calls->met = other != cpu;
+	calls->order_count = calls->met ? 2 : 1;
+	calls->orders[0].model = calls->orders[1].model = *from;
+	happen(calls, &calls->orders[0], cpu);
+	if (calls->met) {
+		happen(calls, &calls->orders[0], other);
+		happen(calls, &calls->orders[1], other);
+		happen(calls, &calls->orders[1], cpu);
+	}
+}
+
+/* False: the call's outcome fits into no order. */
+static bool end_call(struct explore_job *job, unsigned cpu)
+{
+	struct explore_calls *calls = job->calls;
+	struct call *call = &calls->calls[cpu];
+	unsigned kept = 0;
+
+	call->begun = false;
+	for (unsigned n = 0; n < calls->order_count; n++)
+		if (explore_outcome_same(calls->orders[n].outcomes[cpu], call->outcome))
+			calls->orders[kept++] = calls->orders[n];
+	if (!kept)
+		explore_say_wrong(job->world, call->outcome, calls->orders[0].outcomes[cpu]);
+	calls->order_count = kept;
+	if (kept && !explore_half_done_count(job))
+		job->world->model = calls->orders[0].model;
+	return kept;
+}
+
+/* --- Running ---------------------------------------------------------------------------------- */
+
+/* The call on its stack gives way to whoever has asked for it. */
+static void give_way(struct explore_job *job)
+{
+	struct explore_calls *calls = job->calls;
+	struct call *call = &calls->calls[calls->running];
+
+	call->cpu = sim_cpu(job->world->sim);
+	sim_settle_stores(job->world->sim, call->cpu);
+	swapcontext(&call->context, &calls->main);
+}
+
+void explore_point(struct explore_job *job)
+{
+	struct call *call;
+
+	if (!job->calls || !job->calls->active)
+		return;
+	call = &job->calls->calls[job->calls->running];
+	if (call->until && --call->until == 0)
+		give_way(job);
+}
+
+void explore_blocked(struct explore_job *job)
+{
+	if (!job->calls || !job->calls->active || explore_half_done_count(job) < 2)
+		return;
+	job->calls->calls[job->calls->running].waits = true;
+	give_way(job);
+}
+
+bool explore_stop_calls(struct explore_job *job)
+{
+	if (!job->calls || !job->calls->active)
+		return false;
+	job->calls->stopped = true;
+	setcontext(&job->calls->main);
+	return true;
+}
+
+/* A pointer in two halves: what makecontext can hand over. */
+static void call_main(unsigned high, unsigned low)
+{
+	struct explore_job *job = (struct explore_job *)(uintptr_t)((uint64_t)high << 32 | low);
+	struct explore_calls *calls = job->calls;
+	struct call *call = &calls->calls[calls->running];
+
+	call->outcome = explore_do_one(job->world, call->move, call->value);
+	call->done = true;
+	give_way(job);
+}
+
+static void begin_call(struct explore_job *job, struct explore_move move)
+{
+	struct explore_calls *calls = job->calls;
+	struct call *call = &calls->calls[move.cpu];
+	uint64_t pointer = (uintptr_t)job;
+	unsigned other = move.cpu;
+
+	for (unsigned cpu = 0; cpu < EXPLORE_CPUS_MAX; cpu++)
+		if (calls->calls[cpu].begun)
+			other = cpu;
+	call->move = move;
+	call->process = job->world->runs[move.cpu];
+	call->value = ++job->world->values;
+	call->cpu = move.cpu;
+	call->label = explore_label(job);
+	call->begun = true;
+	call->done = false;
+	getcontext(&call->context);
+	call->context.uc_stack.ss_sp = call->stack;
+	call->context.uc_stack.ss_size = STACK_BYTES;
+	call->context.uc_link = NULL;
+	makecontext(&call->context, (void (*)(void))call_main, 2, (unsigned)(pointer >> 32),
+		    (unsigned)pointer);
+	begin_orders(calls, &job->world->model, move.cpu, other);
+}
+
+/*
+ * Of two calls at once the one that reads may miss what the other writes, by an old line as well:
+ * nobody has promised more. Who reads after both must not.
+ */
+static bool promised(const struct explore_calls *calls, const struct sim_violation *violation)
+{
+	bool data = violation->kind == SIM_KIND_STALE_DATA ||
+		    violation->kind == SIM_KIND_STALE_INSN ||
+		    violation->kind == SIM_KIND_STALE_DEVICE;
+
+	for (unsigned cpu = 0; data && cpu < EXPLORE_CPUS_MAX; cpu++)
+		if (cpu != calls->running && calls->met &&
+		    calls->calls[cpu].label == violation->writer_label)
+			return false;
+	return true;
+}
+
+static void forget_early_reads(struct explore_job *job)
+{
+	const struct sim_violation *violation;
+
+	for (unsigned n = 0; (violation = sim_violation(job->world->sim, n)); n++)
+		if (promised(job->calls, violation))
+			return;
+	sim_forget_violations(job->world->sim);
+}
+
+/* Goes on until it waits, has passed so many points, or has ended. False: all is over. */
+static bool resume(struct explore_job *job, unsigned cpu, unsigned until)
+{
+	struct explore_calls *calls = job->calls;
+	struct call *call = &calls->calls[cpu];
+
+	call->until = until;
+	call->waits = false;
+	calls->running = cpu;
+	calls->stopped = false;
+	calls->active = true;
+	job->world->faults = 0;
+	sim_switch(job->world->sim, call->cpu);
+	sim_label(job->world->sim, call->label);
+	swapcontext(&calls->main, &call->context);
+	calls->active = false;
+	forget_early_reads(job);
+	return !calls->stopped && (!call->done || end_call(job, cpu));
+}
+
+/* The other call goes on to its next point. */
+static bool let_other(struct explore_job *job, unsigned but)
+{
+	for (unsigned cpu = 0; cpu < EXPLORE_CPUS_MAX; cpu++)
+		if (cpu != but && job->calls->calls[cpu].begun && !resume(job, cpu, 1))
+			return false;
+	return true;
+}
+
+bool explore_slice(struct explore_job *job, struct explore_move move)
+{
+	struct call *call;
+	bool good = true;
+
+	if (!make_calls(job)) {
+		snprintf(job->stopped, sizeof(job->stopped), "the host has no memory for a stack");
+		return false;
+	}
+	call = &job->calls->calls[move.cpu];
+	if (move.kind != EXPLORE_GO_ON)
+		begin_call(job, move);
+	call->until = move.until;
+	while (good && call->begun) {
+		good = resume(job, move.cpu, call->until);
+		if (!good || !call->begun || !call->waits)
+			break;
+		good = let_other(job, move.cpu);
+	}
+	return good;
+}

@@ -34,6 +34,7 @@ struct checks {
 	volatile const int *stop;
 	json_t *json; /* NULL: not asked for */
 	unsigned refuted, failed;
+	unsigned machines; /* of a table: those on which Quire runs */
 	bool text;
 };
 
@@ -448,6 +449,7 @@ static bool try_fault(struct checks *checks, const struct stage *stage, const ch
 	if (!set_up(&check, &line, name, fault, &unfit)) {
 		checks->failed++;
 	} else if (!unfit && set_stage_policy(&check, stage, &line.run)) {
+		checks->machines += stage == stages;
 		run_stage(&check, checks, stage);
 		progress_clear();
 		caught = check.result.end == EXPLORE_REFUTED;
@@ -474,6 +476,7 @@ static bool try_machines(struct checks *checks, char *const *names, size_t count
 	size_t stage_count = once ? 1 : sizeof(stages) / sizeof(stages[0]);
 	bool caught = false;
 
+	checks->machines = 0;
 	for (size_t stage = 0; stage < stage_count && !caught; stage++)
 		for (size_t i = 0; i < count && !*checks->stop; i++)
 			caught |= try_fault(checks, &stages[stage], names[i], fault);
@@ -497,7 +500,8 @@ static void drop_all(struct checks *checks, char *const *names, size_t count)
 		}
 	}
 	if (checks->text)
-		printf("%u of %u sites caught when left out\n", caught, sites);
+		printf("%u of %u sites caught when left out, on %u machine%s\n", caught, sites,
+		       checks->machines, checks->machines == 1 ? "" : "s");
 	checks->refuted += caught < sites;
 }
 
@@ -510,7 +514,8 @@ static void mutate_all(struct checks *checks, char *const *names, size_t count)
 			try_machines(checks, names, count,
 				     (struct fault){QUIRE_SITE_COUNT, (enum explore_mutant)mutant});
 	if (checks->text)
-		printf("%u of %u mutants caught\n", caught, mutant);
+		printf("%u of %u mutants caught, on %u machine%s\n", caught, mutant,
+		       checks->machines, checks->machines == 1 ? "" : "s");
 	checks->refuted += caught < mutant;
 }
 

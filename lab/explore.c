@@ -431,7 +431,7 @@ static void run_stage(struct explore_check *check, const struct checks *checks,
 		run(check, &staged);
 		return;
 	}
-	staged.bounds.interleave = stage->search == WALKED_BY_TWO ? RANDOM_DEPTH_DEFAULT : 1;
+	staged.bounds.interleave = stage->search == WALKED_BY_TWO ? RANDOM_DEPTH_DEFAULT : 0;
 	walk_to_site(check, &staged);
 }
 

@@ -34,6 +34,7 @@ struct checks {
 	volatile const int *stop;
 	json_t *json; /* NULL: not asked for */
 	unsigned refuted, failed;
+	unsigned machines; /* of a table: those on which Quire runs */
 	bool text;
 };
 
@@ -375,15 +376,15 @@ bool explore_mutant_find(const char *name, enum explore_mutant *mutant, char *me
  */
 static const struct stage {
 	const char *how;
-	enum { AS_ASKED_FOR, WALKED, WALKED_TOGETHER } search;
+	enum { AS_ASKED_FOR, WALKED_ALONE, WALKED_BY_TWO } search; /* alone: by one CPU */
 	const char *question, *answer; /* a policy of its own; NULL: that which was asked for */
 } stages[] = {
 	{"breadth first", AS_ASKED_FOR, NULL, NULL},
-	{"random walks", WALKED, NULL, NULL},
-	{"random walks, coherence=exact", WALKED, "coherence", "exact"},
-	{"random walks, coherence=eager", WALKED, "coherence", "eager"},
-	{"random walks, flush_range=line", WALKED, "flush_range", "line"},
-	{"random walks, two calls at once", WALKED_TOGETHER, NULL, NULL},
+	{"random walks", WALKED_ALONE, NULL, NULL},
+	{"random walks, two at once", WALKED_BY_TWO, NULL, NULL},
+	{"random walks, coherence=exact", WALKED_ALONE, "coherence", "exact"},
+	{"random walks, coherence=eager", WALKED_ALONE, "coherence", "eager"},
+	{"random walks, flush_range=line", WALKED_ALONE, "flush_range", "line"},
 };
 
 /* The policy of the stage, unless the command line answers that question. */
@@ -430,8 +431,7 @@ static void run_stage(struct explore_check *check, const struct checks *checks,
 		run(check, &staged);
 		return;
 	}
-	if (stage->search == WALKED)
-		staged.bounds.interleave = 0;
+	staged.bounds.interleave = stage->search == WALKED_BY_TWO ? RANDOM_DEPTH_DEFAULT : 0;
 	walk_to_site(check, &staged);
 }
 
@@ -444,11 +444,12 @@ static bool try_fault(struct checks *checks, const struct stage *stage, const ch
 	const char *unfit;
 	bool caught = false;
 
-	if (stage->search == WALKED)
+	if (stage->search == WALKED_ALONE)
 		line.cpus = 1;
 	if (!set_up(&check, &line, name, fault, &unfit)) {
 		checks->failed++;
 	} else if (!unfit && set_stage_policy(&check, stage, &line.run)) {
+		checks->machines += stage == stages;
 		run_stage(&check, checks, stage);
 		progress_clear();
 		caught = check.result.end == EXPLORE_REFUTED;
@@ -467,12 +468,15 @@ static bool try_fault(struct checks *checks, const struct stage *stage, const ch
 	return caught;
 }
 
-/* On all machines, one stage after the other until some machine catches it. */
+/* On all machines; a site, one stage after the other until some machine catches it. */
 static bool try_machines(struct checks *checks, char *const *names, size_t count,
-			 struct fault fault, size_t stage_count)
+			 struct fault fault)
 {
+	bool once = checks->line->random || explore_mutant_name(fault.mutant);
+	size_t stage_count = once ? 1 : sizeof(stages) / sizeof(stages[0]);
 	bool caught = false;
 
+	checks->machines = 0;
 	for (size_t stage = 0; stage < stage_count && !caught; stage++)
 		for (size_t i = 0; i < count && !*checks->stop; i++)
 			caught |= try_fault(checks, &stages[stage], names[i], fault);
@@ -483,22 +487,21 @@ static bool try_machines(struct checks *checks, char *const *names, size_t count
 
 static void drop_all(struct checks *checks, char *const *names, size_t count)
 {
-	size_t stage_count = checks->line->random ? 1 : sizeof(stages) / sizeof(stages[0]);
 	unsigned caught = 0, sites = 0;
 
 	for (unsigned n = 0; n < QUIRE_SITE_COUNT && !*checks->stop; n++) {
 		struct fault fault = {(enum quire_site)n, EXPLORE_MUTANT_NONE};
 
-		if (quire_site_keeps(fault.dropped) == QUIRE_SITE_KEEPS_COST) {
-			if (checks->text)
-				printf("%-28s costs time only\n", fault_name(fault));
-			continue;
+		if (quire_site_keeps(fault.dropped) == QUIRE_SITE_KEEPS_DATA) {
+			caught += try_machines(checks, names, count, fault);
+			sites++;
+		} else if (checks->text) {
+			printf("%-28s costs time only\n", fault_name(fault));
 		}
-		sites++;
-		caught += try_machines(checks, names, count, fault, stage_count);
 	}
 	if (checks->text)
-		printf("%u of %u sites caught when left out\n", caught, sites);
+		printf("%u of %u sites caught when left out, on %u machine%s\n", caught, sites,
+		       checks->machines, checks->machines == 1 ? "" : "s");
 	checks->refuted += caught < sites;
 }
 
@@ -507,11 +510,12 @@ static void mutate_all(struct checks *checks, char *const *names, size_t count)
 	unsigned caught = 0, mutant = 0;
 
 	for (; mutant < EXPLORE_MUTANT_NONE && !*checks->stop; mutant++)
-		caught += try_machines(
-			checks, names, count,
-			(struct fault){QUIRE_SITE_COUNT, (enum explore_mutant)mutant}, 1);
+		caught +=
+			try_machines(checks, names, count,
+				     (struct fault){QUIRE_SITE_COUNT, (enum explore_mutant)mutant});
 	if (checks->text)
-		printf("%u of %u mutants caught\n", caught, mutant);
+		printf("%u of %u mutants caught, on %u machine%s\n", caught, mutant,
+		       checks->machines, checks->machines == 1 ? "" : "s");
 	checks->refuted += caught < mutant;
 }
 

@@ -369,19 +369,9 @@ static bool fill_lists(struct explore_world *world)
 	return true;
 }
 
-/* A kernel is not the first to run: memory holds anything. */
-static void fill_memory(struct explore_world *world)
-{
-	uint8_t garbage[QUIRE_PAGE_BYTES];
-
-	memset(garbage, GARBAGE, sizeof(garbage));
-	for (uint64_t at = 0; at < world->memory.bytes; at += sizeof(garbage))
-		sim_dma_to_memory(world->sim, world->memory.base + at, garbage, sizeof(garbage));
-}
-
 /*
- * And so does the TLB of the CPU that is about to come up. Worst are entries for the addresses and
- * the address-space numbers that will be used.
+ * A kernel is not the first to run: the TLB of the CPU that is about to come up holds anything.
+ * Worst are entries for the addresses and the address-space numbers that will be used.
  */
 static void fill_tlb(struct explore_world *world)
 {
@@ -473,7 +463,7 @@ const char *explore_world_boot(struct explore_job *job)
 	world->memory.base = job->setting->machine.kernel_text_bytes;
 	world->memory.bytes = job->setting->machine.memory_bytes - world->memory.base;
 	sim_set_traps(world->sim, &traps);
-	fill_memory(world);
+	sim_leave_memory(world->sim, world->memory.base, world->memory.bytes, GARBAGE);
 	fill_tlb(world);
 	if (setjmp(job->stop))
 		return "a broken invariant stops Quire as it boots";

@@ -183,6 +183,12 @@ bool sim_tlb_holds(struct sim *sim, unsigned cpu, uintptr_t va)
 	return holds;
 }
 
+void sim_leave_memory(struct sim *sim, quire_pa_t pa, uint64_t bytes, uint8_t byte)
+{
+	memset(sim->memory.bytes + pa, byte, bytes);
+	memset(sim->witness.reference.bytes + pa, byte, bytes);
+}
+
 void sim_leave_translation(struct sim *sim, unsigned cpu, uint64_t number, uintptr_t va,
 			   quire_pa_t pa)
 {

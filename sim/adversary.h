@@ -49,6 +49,9 @@ void sim_settle_stores(struct sim *sim, unsigned cpu);
 /* Has the CPU's TLB an entry that its accesses to user address va would use? */
 bool sim_tlb_holds(struct sim *sim, unsigned cpu, uintptr_t va);
 
+/* Before anybody has stored: memory from pa on is full of one byte, whoever left it. */
+void sim_leave_memory(struct sim *sim, quire_pa_t pa, uint64_t bytes, uint8_t byte);
+
 /*
  * Puts an entry for the page at va in space `number` into the CPU's TLB that allows users anything
  * in the frame at pa: what somebody who ran before the kernel may have left.

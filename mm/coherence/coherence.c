@@ -218,20 +218,21 @@ static void settle(struct quire *q, struct quire_page *page, enum quire_site sit
 
 /*
  * The page is owed for again. A mapping that appears now counted itself before it looks at the
- * flags.
+ * flags. True: the page stays its users', and is to be settled even if their last entry goes
+ * meanwhile: nothing else would tell the next one of the kernel's lines.
  */
-static void owe(struct quire *q, struct quire_page *page)
+static bool owe(struct quire *q, struct quire_page *page)
 {
 	bool users = aliases(q) && quire_page_mapped(page);
 
 	clear_flags(q, page, QUIRE_PAGE_INSN_CLEAN | (users ? 0 : QUIRE_PAGE_DATA_CLEAN));
 	quire_atomic_fence();
+	return users;
 }
 
 static void wrote_page(struct quire *q, struct quire_page *page)
 {
-	owe(q, page);
-	if (!may_wait(q, page))
+	if (owe(q, page) || !may_wait(q, page))
 		settle(q, page, QUIRE_SITE_KERNEL_WROTE);
 }
 
@@ -581,8 +582,7 @@ static void dma_finish_page(struct quire *q, struct quire_page *page)
 	}
 	if (nothing_owed(q) || is_foreign(page))
 		return;
-	owe(q, page);
-	if (quire_page_mapped(page))
+	if (owe(q, page) || quire_page_mapped(page))
 		settle(q, page, QUIRE_SITE_DMA_FROM_DEVICE_DONE);
 }
 

@@ -302,11 +302,15 @@ int explore_model_access(const struct explore_model *model, unsigned process, un
 struct explore_outcome explore_model_do(struct explore_model *model, struct explore_move move,
 					unsigned process, uint64_t value);
 bool explore_model_same(const struct explore_model *a, const struct explore_model *b);
-/*
- * Do two calls end in one model, whichever comes first, or tell their outcomes which did?
- */
-bool explore_model_tells(const struct explore_model *model, struct explore_move a,
-			 unsigned a_process, struct explore_move b, unsigned b_process);
+/* What the order of two calls is to the program. */
+enum explore_order {
+	EXPLORE_APART,  /* the same outcomes and the same model in both orders */
+	EXPLORE_TOLD,   /* an outcome or the model's being the same tells what came of it */
+	EXPLORE_UNTOLD, /* the models differ, and no outcome tells which it is */
+};
+enum explore_order explore_model_order(const struct explore_model *model, struct explore_move a,
+				       unsigned a_process, struct explore_move b,
+				       unsigned b_process);
 bool explore_outcome_same(struct explore_outcome a, struct explore_outcome b);
 /* Notes that a call has not given what it must. */
 void explore_say_wrong(struct explore_world *world, struct explore_outcome got,
@@ -323,8 +327,14 @@ bool explore_slice(struct explore_job *job, struct explore_move move);
 const struct explore_move *explore_half_done(const struct explore_job *job, unsigned cpu,
 					     unsigned *process);
 unsigned explore_half_done_count(const struct explore_job *job); /* 0 to 2 */
-/* Has the one that is half done met another? Then no further call may begin before it ends. */
+/*
+ * May calls begin that are not apart from the half done one of this CPU? None may at all once it
+ * has met such a one (explore_calls_met).
+ */
+bool explore_may_meet_more(const struct explore_job *job, unsigned cpu);
 bool explore_calls_met(const struct explore_job *job);
+/* Does it make no difference to either whether the move comes before the half done call, or after? */
+bool explore_is_apart(const struct explore_job *job, struct explore_move move);
 /* The state in which they were begun is put back. */
 void explore_calls_forget(struct explore_job *job);
 void explore_calls_free(struct explore_job *job);

@@ -12,7 +12,8 @@
  * "Linearizability", TOPLAS 1990). Calls whose order makes a difference that no outcome tells do
  * not meet (explore_moves.c), so one model is left when both have ended. A call meets one other, no
  * more: an unmap of two pages that two loads meet may be half done for both, and nobody has
- * promised otherwise.
+ * promised otherwise. But calls that give and change the same whichever comes first (they are
+ * *apart*) may come one after the other while one is half done: each must give what it gives alone.
  *
  * No state is saved and no digest made while a call is half done: stacks are no part of a state.
  */
@@ -37,6 +38,7 @@ struct call {
 	unsigned until; /* points to go; 0: to its end */
 	uint32_t label; /* for the witness */
 	bool begun, done, waits;
+	bool apart; /* from those that were half done when it was begun */
 };
 
 /* One order in which two calls can have happened: what each gives, by CPU, and what it leads to. */
@@ -76,6 +78,11 @@ unsigned explore_half_done_count(const struct explore_job *job)
 	for (unsigned cpu = 0; job->calls && cpu < EXPLORE_CPUS_MAX; cpu++)
 		count += job->calls->calls[cpu].begun;
 	return count;
+}
+
+bool explore_may_meet_more(const struct explore_job *job, unsigned cpu)
+{
+	return !job->calls->calls[cpu].apart;
 }
 
 bool explore_calls_met(const struct explore_job *job)
@@ -139,6 +146,27 @@ static void begin_orders(struct explore_calls *calls, const struct explore_model
 	}
 }
 
+/* One has begun that is apart from what is half done: it happens at once, in every order. */
+static void begin_apart(struct explore_job *job, unsigned cpu)
+{
+	struct explore_calls *calls = job->calls;
+	struct call *call = &calls->calls[cpu];
+
+	for (unsigned n = 0; n < calls->order_count; n++)
+		happen(calls, &calls->orders[n], cpu);
+	explore_model_do(&job->world->model, call->move, call->process, call->value);
+}
+
+/* Is a call half done of which the model does not know yet? */
+static bool in_question(const struct explore_calls *calls)
+{
+	bool question = false;
+
+	for (unsigned cpu = 0; cpu < EXPLORE_CPUS_MAX; cpu++)
+		question |= calls->calls[cpu].begun && !calls->calls[cpu].apart;
+	return question;
+}
+
 /* False: the call's outcome fits into no order. */
 static bool end_call(struct explore_job *job, unsigned cpu)
 {
@@ -153,7 +181,7 @@ static bool end_call(struct explore_job *job, unsigned cpu)
 	if (!kept)
 		explore_say_wrong(job->world, call->outcome, calls->orders[0].outcomes[cpu]);
 	calls->order_count = kept;
-	if (kept && !explore_half_done_count(job))
+	if (kept && !in_question(calls))
 		job->world->model = calls->orders[0].model;
 	return kept;
 }
@@ -211,16 +239,29 @@ static void call_main(unsigned high, unsigned low)
 	give_way(job);
 }
 
+/* The call stands at its beginning, on its stack. */
+static void prepare(struct explore_job *job, struct call *call)
+{
+	uint64_t pointer = (uintptr_t)job;
+
+	getcontext(&call->context);
+	call->context.uc_stack.ss_sp = call->stack;
+	call->context.uc_stack.ss_size = STACK_BYTES;
+	call->context.uc_link = NULL;
+	makecontext(&call->context, (void (*)(void))call_main, 2, (unsigned)(pointer >> 32),
+		    (unsigned)pointer);
+}
+
 static void begin_call(struct explore_job *job, struct explore_move move)
 {
 	struct explore_calls *calls = job->calls;
 	struct call *call = &calls->calls[move.cpu];
-	uint64_t pointer = (uintptr_t)job;
 	unsigned other = move.cpu;
 
 	for (unsigned cpu = 0; cpu < EXPLORE_CPUS_MAX; cpu++)
 		if (calls->calls[cpu].begun)
 			other = cpu;
+	call->apart = other != move.cpu && explore_is_apart(job, move);
 	call->move = move;
 	call->process = job->world->runs[move.cpu];
 	call->value = ++job->world->values;
@@ -228,13 +269,11 @@ static void begin_call(struct explore_job *job, struct explore_move move)
 	call->label = explore_label(job);
 	call->begun = true;
 	call->done = false;
-	getcontext(&call->context);
-	call->context.uc_stack.ss_sp = call->stack;
-	call->context.uc_stack.ss_size = STACK_BYTES;
-	call->context.uc_link = NULL;
-	makecontext(&call->context, (void (*)(void))call_main, 2, (unsigned)(pointer >> 32),
-		    (unsigned)pointer);
-	begin_orders(calls, &job->world->model, move.cpu, other);
+	prepare(job, call);
+	if (call->apart)
+		begin_apart(job, move.cpu);
+	else
+		begin_orders(calls, &job->world->model, move.cpu, other);
 }
 
 /*

@@ -180,8 +180,9 @@ bool explore_model_same(const struct explore_model *a, const struct explore_mode
 	return same;
 }
 
-bool explore_model_tells(const struct explore_model *model, struct explore_move a,
-			 unsigned a_process, struct explore_move b, unsigned b_process)
+enum explore_order explore_model_order(const struct explore_model *model, struct explore_move a,
+				       unsigned a_process, struct explore_move b,
+				       unsigned b_process)
 {
 	struct explore_model ab = *model, ba = *model;
 	struct explore_outcome a_first, a_second, b_first, b_second;
@@ -190,6 +191,7 @@ bool explore_model_tells(const struct explore_model *model, struct explore_move 
 	b_second = explore_model_do(&ab, b, b_process, B_VALUE);
 	b_first = explore_model_do(&ba, b, b_process, B_VALUE);
 	a_second = explore_model_do(&ba, a, a_process, A_VALUE);
-	return explore_model_same(&ab, &ba) || !explore_outcome_same(a_first, a_second) ||
-	       !explore_outcome_same(b_first, b_second);
+	if (!explore_outcome_same(a_first, a_second) || !explore_outcome_same(b_first, b_second))
+		return EXPLORE_TOLD;
+	return explore_model_same(&ab, &ba) ? EXPLORE_APART : EXPLORE_UNTOLD;
 }

@@ -324,26 +324,55 @@ static bool race_on_device(struct explore_move a, struct explore_move b)
 	       (b.kind == EXPLORE_DEVICE_IN || b.kind == EXPLORE_DEVICE_OUT);
 }
 
-static bool may_meet(const struct explore_world *world, struct party a, struct party b)
+static enum explore_order order_of(const struct explore_world *world, struct party a,
+				   struct party b)
 {
-	return !race_on_content(world, a, b) && !race_on_life(a, b) &&
-	       !race_on_device(a.move, b.move) && !race_on_device(b.move, a.move) &&
-	       explore_model_tells(&world->model, a.move, a.process, b.move, b.process);
+	if (race_on_content(world, a, b) || race_on_life(a, b) || race_on_device(a.move, b.move) ||
+	    race_on_device(b.move, a.move))
+		return EXPLORE_UNTOLD;
+	return explore_model_order(&world->model, a.move, a.process, b.move, b.process);
+}
+
+/* The half done call, of which there is one at least; result: its CPU. */
+static unsigned half_done(const struct explore_job *job, struct party *party)
+{
+	const struct explore_move *begun;
+	unsigned cpu = 0;
+
+	while (!(begun = explore_half_done(job, cpu, &party->process)))
+		cpu++;
+	party->move = *begun;
+	return cpu;
+}
+
+bool explore_is_apart(const struct explore_job *job, struct explore_move move)
+{
+	struct party party = {move, job->world->runs[move.cpu]}, other;
+
+	half_done(job, &other);
+	return order_of(job->world, other, party) == EXPLORE_APART;
 }
 
 /* May the move be made now, with the call that is half done? */
 static bool may_begin(const struct explore_job *job, struct explore_move move)
 {
-	struct party party = {move, job->world->runs[move.cpu]}, other = {.process = 0};
-	const struct explore_move *begun = NULL;
-	unsigned cpu = 0;
+	struct party party = {move, job->world->runs[move.cpu]}, other;
+	unsigned cpu;
 
 	if (is_hardware(move))
 		return true;
-	while (!(begun = explore_half_done(job, cpu, &other.process)))
-		cpu++;
-	other.move = *begun;
-	return !explore_calls_met(job) && cpu != move.cpu && may_meet(job->world, other, party);
+	cpu = half_done(job, &other);
+	if (cpu == move.cpu || explore_half_done_count(job) > 1 || explore_calls_met(job))
+		return false;
+	switch (order_of(job->world, other, party)) {
+	case EXPLORE_APART:
+		return true;
+	case EXPLORE_TOLD:
+		return explore_may_meet_more(job, cpu);
+	case EXPLORE_UNTOLD:
+		break;
+	}
+	return false;
 }
 
 static unsigned moves_meanwhile(const struct explore_job *job, struct list *list)

@@ -361,8 +361,8 @@ static bool can(const struct explore_job *job, struct explore_move move)
 }
 
 /*
- * A call that is half done can go on, its CPU can do nothing else, others can meet it once; and the
- * model tells what each of two may give, in either order.
+ * A call that is half done can go on, its CPU can do nothing else, another can meet it once but for
+ * those that are apart; and the model tells what each of two may give, in either order.
  */
 static void test_half_done(void **state)
 {
@@ -370,6 +370,7 @@ static void test_half_done(void **state)
 	const struct explore_move map = {.kind = EXPLORE_MAP, .a = EXPLORE_SHARED};
 	const struct explore_move load = {.kind = EXPLORE_LOAD, .cpu = 1, .a = EXPLORE_SHARED};
 	const struct explore_move store = {.kind = EXPLORE_STORE, .cpu = 1, .a = EXPLORE_SHARED};
+	const struct explore_move write = {.kind = EXPLORE_WRITE, .cpu = 1};
 	const struct explore_move go_on = {.kind = EXPLORE_GO_ON};
 	struct explore_move unmap = {.kind = EXPLORE_UNMAP, .a = EXPLORE_SHARED, .until = 1};
 	struct explore_job job;
@@ -383,6 +384,8 @@ static void test_half_done(void **state)
 	assert_true(can(&job, go_on) && can(&job, load) && can(&job, store));
 	assert_false(can(&job, map));
 	assert_true(job.world->model.map[0][EXPLORE_SHARED].mapped);
+	assert_true(explore_do(&job, write) && explore_do(&job, write)); /* apart: so many as like */
+	assert_true(can(&job, write) && can(&job, store));
 	assert_true(explore_do(&job, store)); /* by the old entry: it came first */
 	assert_false(can(&job, load));
 	assert_true(can(&job, go_on));

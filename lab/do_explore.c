@@ -129,6 +129,17 @@ static bool not_found(struct lab_run *run, const struct lab_statement *s,
 			 nearest ? "'?" : "");
 }
 
+/* Who waited for a lock may have let the call go on to its end: then there is nothing to do. */
+static bool goes_on(const struct explore_job *job, const char *text, struct explore_move *move)
+{
+	for (unsigned cpu = 0; cpu < job->setting->machine.cpus; cpu++) {
+		*move = (struct explore_move){.kind = EXPLORE_GO_ON, .cpu = (uint8_t)cpu};
+		if (means(job->world, text, move))
+			return true;
+	}
+	return false;
+}
+
 /* The move that these words mean now; false after an error. */
 static bool find_move(struct lab_run *run, const struct lab_statement *s, struct explore_move *move)
 {
@@ -140,7 +151,7 @@ static bool find_move(struct lab_run *run, const struct lab_statement *s, struct
 		if (means(run->explored->world, s->text, move))
 			return true;
 	}
-	return not_found(run, s, moves, count);
+	return goes_on(run->explored, s->text, move) || not_found(run, s, moves, count);
 }
 
 bool lab_do_step(struct lab_run *run, const struct lab_statement *s)

@@ -327,12 +327,8 @@ bool explore_slice(struct explore_job *job, struct explore_move move);
 const struct explore_move *explore_half_done(const struct explore_job *job, unsigned cpu,
 					     unsigned *process);
 unsigned explore_half_done_count(const struct explore_job *job); /* 0 to 2 */
-/*
- * May calls begin that are not apart from the half done one of this CPU? None may at all once it
- * has met such a one (explore_calls_met).
- */
-bool explore_may_meet_more(const struct explore_job *job, unsigned cpu);
-bool explore_calls_met(const struct explore_job *job);
+/* May a call of this order to the half done one begin? One that is told, or any that are apart. */
+bool explore_may_meet(const struct explore_job *job, enum explore_order order);
 /* Does it make no difference to either whether the move comes before the half done call, or after? */
 bool explore_is_apart(const struct explore_job *job, struct explore_move move);
 /* The state in which they were begun is put back. */

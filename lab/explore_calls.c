@@ -12,8 +12,8 @@
  * "Linearizability", TOPLAS 1990). Calls whose order makes a difference that no outcome tells do
  * not meet (explore_moves.c), so one model is left when both have ended. A call meets one other, no
  * more: an unmap of two pages that two loads meet may be half done for both, and nobody has
- * promised otherwise. But calls that give and change the same whichever comes first (they are
- * *apart*) may come one after the other while one is half done: each must give what it gives alone.
+ * promised otherwise. Or it meets any number, one after the other, of such as give and change the
+ * same whichever comes first (they are *apart*): each must give what it gives alone.
  *
  * No state is saved and no digest made while a call is half done: stacks are no part of a state.
  */
@@ -36,7 +36,8 @@ struct call {
 	unsigned process;
 	unsigned cpu;   /* the simulated CPU that it was on when it gave way */
 	unsigned until; /* points to go; 0: to its end */
-	uint32_t label; /* for the witness */
+	uint32_t label; /* for the witness; labels rise */
+	uint32_t with;  /* that of the call that was half done when it was begun; 0: none */
 	bool begun, done, waits;
 	bool apart; /* from those that were half done when it was begun */
 };
@@ -52,7 +53,9 @@ struct explore_calls {
 	struct call calls[EXPLORE_CPUS_MAX];
 	struct order orders[2]; /* that the calls which have ended leave possible */
 	unsigned order_count;
-	bool met;         /* a second call was begun while the first was half done */
+	/* calls begun while others were half done: */
+	bool met;         /* one that is not apart from them */
+	bool passed;      /* some that are */
 	unsigned running; /* the CPU whose call is on its stack */
 	bool active;      /* some call is on its stack */
 	bool stopped;     /* it broke an invariant */
@@ -80,14 +83,11 @@ unsigned explore_half_done_count(const struct explore_job *job)
 	return count;
 }
 
-bool explore_may_meet_more(const struct explore_job *job, unsigned cpu)
+bool explore_may_meet(const struct explore_job *job, enum explore_order order)
 {
-	return !job->calls->calls[cpu].apart;
-}
-
-bool explore_calls_met(const struct explore_job *job)
-{
-	return job->calls->met;
+	return order == EXPLORE_APART ? !job->calls->met
+				      : order == EXPLORE_TOLD && !job->calls->met &&
+						!job->calls->passed;
 }
 
 void explore_calls_forget(struct explore_job *job)
@@ -136,6 +136,9 @@ static void begin_orders(struct explore_calls *calls, const struct explore_model
 			 unsigned cpu, unsigned other)
 {
 	calls->met = other != cpu;
+	if (!calls->met)
+		calls->passed = false;
+	calls->calls[other].apart = false; /* from what has ended since */
 	calls->order_count = calls->met ? 2 : 1;
 	calls->orders[0].model = calls->orders[1].model = *from;
 	happen(calls, &calls->orders[0], cpu);
@@ -146,8 +149,19 @@ static void begin_orders(struct explore_calls *calls, const struct explore_model
 	}
 }
 
-/* One has begun that is apart from what is half done: it happens at once, in every order. */
-static void begin_apart(struct explore_job *job, unsigned cpu)
+/* One that is apart from what is half done gives in every order the same. */
+static void begin_apart(struct explore_calls *calls, unsigned cpu)
+{
+	struct order order = calls->orders[0];
+
+	calls->passed = true;
+	happen(calls, &order, cpu);
+	for (unsigned n = 0; n < calls->order_count; n++)
+		calls->orders[n].outcomes[cpu] = order.outcomes[cpu];
+}
+
+/* It has happened, in every order. */
+static void end_apart(struct explore_job *job, unsigned cpu)
 {
 	struct explore_calls *calls = job->calls;
 	struct call *call = &calls->calls[cpu];
@@ -157,7 +171,7 @@ static void begin_apart(struct explore_job *job, unsigned cpu)
 	explore_model_do(&job->world->model, call->move, call->process, call->value);
 }
 
-/* Is a call half done of which the model does not know yet? */
+/* Is a call half done that the orders have already? */
 static bool in_question(const struct explore_calls *calls)
 {
 	bool question = false;
@@ -181,6 +195,8 @@ static bool end_call(struct explore_job *job, unsigned cpu)
 	if (!kept)
 		explore_say_wrong(job->world, call->outcome, calls->orders[0].outcomes[cpu]);
 	calls->order_count = kept;
+	if (kept && call->apart)
+		end_apart(job, cpu);
 	if (kept && !in_question(calls))
 		job->world->model = calls->orders[0].model;
 	return kept;
@@ -267,11 +283,12 @@ static void begin_call(struct explore_job *job, struct explore_move move)
 	call->value = ++job->world->values;
 	call->cpu = move.cpu;
 	call->label = explore_label(job);
+	call->with = other != move.cpu ? calls->calls[other].label : 0;
 	call->begun = true;
 	call->done = false;
 	prepare(job, call);
 	if (call->apart)
-		begin_apart(job, move.cpu);
+		begin_apart(calls, move.cpu);
 	else
 		begin_orders(calls, &job->world->model, move.cpu, other);
 }
@@ -285,12 +302,11 @@ static bool promised(const struct explore_calls *calls, const struct sim_violati
 	bool data = violation->kind == SIM_KIND_STALE_DATA ||
 		    violation->kind == SIM_KIND_STALE_INSN ||
 		    violation->kind == SIM_KIND_STALE_DEVICE;
+	const struct call *reader = &calls->calls[calls->running];
+	bool together = violation->writer_label > reader->label ||
+			violation->writer_label == reader->with;
 
-	for (unsigned cpu = 0; data && cpu < EXPLORE_CPUS_MAX; cpu++)
-		if (cpu != calls->running && calls->met &&
-		    calls->calls[cpu].label == violation->writer_label)
-			return false;
-	return true;
+	return !data || !together;
 }
 
 static void forget_early_reads(struct explore_job *job)

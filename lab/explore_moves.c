@@ -362,17 +362,8 @@ static bool may_begin(const struct explore_job *job, struct explore_move move)
 	if (is_hardware(move))
 		return true;
 	cpu = half_done(job, &other);
-	if (cpu == move.cpu || explore_half_done_count(job) > 1 || explore_calls_met(job))
-		return false;
-	switch (order_of(job->world, other, party)) {
-	case EXPLORE_APART:
-		return true;
-	case EXPLORE_TOLD:
-		return explore_may_meet_more(job, cpu);
-	case EXPLORE_UNTOLD:
-		break;
-	}
-	return false;
+	return cpu != move.cpu && explore_half_done_count(job) == 1 &&
+	       explore_may_meet(job, order_of(job->world, other, party));
 }
 
 static unsigned moves_meanwhile(const struct explore_job *job, struct list *list)

@@ -309,6 +309,9 @@ static void unmap_private(struct quire_space *space, struct quire_area *area, ui
  * areas. The areas lock comes before `shape` in the order of locks, which is why this is a second
  * pass, after truncate has let shape go: faults see the new size already. `lists` is held over it;
  * nobody asks for that with an areas lock held.
+ *
+ * A fork may be under way. Children come after their parents in the list: so the parent is done
+ * before the fork has its areas lock, and gives nothing on; or after, and then the child as well.
  */
 void quire_file_unmap_private(struct quire_file *file, uint64_t first)
 {

@@ -565,6 +565,7 @@ struct quire {
 	uint64_t free_pages; /* in free[], under `frames` */
 	uint64_t managed_pages; /* free or not; those of the kernel's text do not count */
 	struct quire_lock lists; /* spaces, files */
+	/* a child comes after its parent in spaces: quire_file_unmap_private */
 	struct quire_list spaces, files;
 	struct quire_atomic pages_cached, pages_tables;
 };

@@ -38,7 +38,7 @@ struct quire_space *quire_space_create(struct quire *q, int *error)
 	if (*error)
 		goto no_context;
 	quire_lock(q, &q->lists);
-	quire_list_add(&q->spaces, &space->link);
+	quire_list_add(q->spaces.prev, &space->link);
 	quire_unlock(q, &q->lists);
 	return space;
 

@@ -273,6 +273,7 @@ broken_without() { # site, script, what is reported
 	accept 1 "^$3: " run broken.q
 }
 broken_without coherence.user-map.colour check-colour-during-munmap.q "STALE READ"
+broken_without coherence.unmap.page check-two-colours-left.q "STALE READ"
 broken_without coherence.copy.target check-frame-dirty-elsewhere.q "DEVICE DATA OVERWRITTEN"
 broken_without flush-range.unmap.insn check-insn-after-unmap.q "STALE INSTRUCTION"
 broken_without tlb.space check-number-of-ended-space.q "STALE TLB ENTRY"

@@ -310,7 +310,7 @@ static bool try_point(struct search *search, struct explore_job *job, size_t nod
 		if (try_moves(search, job, path, length, moves, 3))
 			fresh[fresh_count++] = (struct node){(uint32_t)node, first, seconds[n]};
 	}
-	atomic_fetch_add(&search->moves, count);
+	atomic_fetch_add(&search->moves, 2 * count);
 	atomic_fetch_add(&search->pairs, count);
 	atomic_fetch_add(&search->states, fresh_count);
 	add_nodes(search, fresh, fresh_count);

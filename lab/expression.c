@@ -439,6 +439,7 @@ bool lab_expression_evaluate(const struct lab_expression *e, const struct lab_sc
 
 static bool is_whole(double value)
 {
+	/* cppcheck-suppress incorrectLogicOperator ; it cannot read 0x1p53 */
 	return value < 0x1p53 && value > -0x1p53 && value == (double)(int64_t)value;
 }
 

@@ -381,7 +381,7 @@ static const char *check_range(const struct figure_key *key, const struct lab_fi
 	char *high_text = trimmed(dots + 2, strlen(dots + 2));
 	const char *wrong = NULL;
 	const char *unit;
-	uint64_t low, high;
+	uint64_t low = 0, high = 0;
 
 	if (!low_text || !high_text)
 		wrong = "not enough memory";

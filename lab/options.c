@@ -365,6 +365,8 @@ static void check_use(struct reading *reading)
 
 	if (strchr(reading->given, KEY_SEED) && !reading->line->random)
 		FAIL(reading, "--seed means nothing without --random");
+	if (reading->line->drop && reading->line->mutant)
+		FAIL(reading, "--drop and --mutant: one fault at a time");
 	if (reading->line->command == LAB_COMMAND_CHECK && reading->line->argument_count)
 		FAIL(reading, "check takes no argument '%s'; a machine is named by --machine",
 		     reading->line->arguments[0]);

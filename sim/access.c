@@ -281,7 +281,7 @@ void sim_line_store(struct sim *sim, uintptr_t va, quire_pa_t pa, const void *fr
 	work_pay(sim, &work);
 }
 
-/* --- Past the caches, and the walker ---------------------------------------------------------- */
+/* --- Past the caches -------------------------------------------------------------------------- */
 
 uint64_t sim_uncached_load(struct sim *sim, quire_pa_t pa, unsigned bytes)
 {
@@ -303,87 +303,6 @@ void sim_uncached_store(struct sim *sim, quire_pa_t pa, unsigned bytes, uint64_t
 	sim_touch(sim->allocator.touched, sim->memory.bytes + pa, bytes);
 }
 
-static bool in_memory(const struct sim *sim, quire_pa_t pa, size_t bytes)
-{
-	return pa < sim->machine.memory_bytes && bytes <= sim->machine.memory_bytes - pa;
-}
-
-/* The walker was led into a frame that is no table any more. */
-static void walker_in_freed(struct sim *sim, quire_pa_t pa, uint64_t value, unsigned bytes)
-{
-	struct sim_violation violation = {
-		.kind = SIM_KIND_STALE_TABLE,
-		.cause = SIM_CAUSE_FRAME_FREED,
-		.observer = SIM_PARTY_WALKER,
-		.pa = pa,
-		.got = value,
-		.bytes = bytes,
-		.site = QUIRE_SITE_COUNT,
-	};
-
-	memcpy(&violation.expected, sim->witness.reference.bytes + pa, bytes);
-	sim_witness_report(sim, &violation);
-}
-
-uint64_t sim_walker_load(struct sim *sim, quire_pa_t pa, unsigned bytes)
-{
-	unsigned shift = sim->cpu->l1d.line_shift;
-	quire_pa_t start = pa & ~(((quire_pa_t)1 << shift) - 1);
-	uint64_t value = 0;
-
-	if (!in_memory(sim, pa, bytes)) {
-		sim_charge(sim, sim->machine.cost.memory_read);
-		return 0;
-	}
-	if (sim->machine.walker == SIM_LEVEL_L1) {
-		sim_line_load(sim, sim->kernel_base + pa, pa, &value, bytes);
-	} else if (sim->machine.walker == SIM_LEVEL_L2 && sim->l2.present) {
-		uint8_t line[CACHE_LINE_MAX];
-		struct work work = work_begin(sim);
-
-		if (sim->needless)
-			sim_needless_past(sim, pa, bytes, false, false);
-		below_read(&work, (uint32_t)(pa >> shift), line, shift);
-		memcpy(&value, line + (pa - start), bytes);
-		work_pay(sim, &work);
-	} else {
-		value = sim_uncached_load(sim, pa, bytes);
-	}
-	return value;
-}
-
-uint64_t sim_walker_read(struct sim *sim, quire_pa_t pa, unsigned bytes)
-{
-	uint64_t value = sim_walker_load(sim, pa, bytes);
-
-	if (!in_memory(sim, pa, bytes))
-		return value;
-	if (sim_frame_is_freed(sim, pa))
-		walker_in_freed(sim, pa, value, bytes);
-	else if (!sim_operation_changed(sim, pa)) /* its clean, or purge, may be on the way */
-		sim_witness_read(sim, SIM_PARTY_WALKER, 0, pa, &value, bytes);
-	return value;
-}
-
-void sim_walker_write(struct sim *sim, quire_pa_t pa, unsigned bytes, uint64_t value)
-{
-	struct work work = work_begin(sim);
-
-	if (!in_memory(sim, pa, bytes))
-		return;
-	sim_witness_write(sim, SIM_PARTY_WALKER, pa, &value, bytes);
-	if (sim->machine.walker == SIM_LEVEL_L1) {
-		sim_line_store(sim, sim->kernel_base + pa, pa, &value, bytes);
-	} else if (sim->machine.walker == SIM_LEVEL_L2 && sim->l2.present) {
-		if (sim->needless)
-			sim_needless_past(sim, pa, bytes, true, false);
-		sim_below_store(&work, pa, &value, bytes);
-		work_pay(sim, &work);
-	} else {
-		sim_uncached_store(sim, pa, bytes, value);
-	}
-}
-
 /* --- Single loads and stores ------------------------------------------------------------------ */
 
 static enum sim_party party_of(const struct sim *sim, uintptr_t va)
@@ -397,7 +316,7 @@ static int resolve(struct sim *sim, uintptr_t va, size_t bytes, enum quire_acces
 {
 	int error = sim_resolve(sim, va, access, pa, uncached);
 
-	if (!error && !in_memory(sim, *pa, bytes))
+	if (!error && !sim_in_memory(sim, *pa, bytes))
 		error = -QUIRE_EFAULT;
 	return error;
 }

@@ -241,6 +241,11 @@ void sim_line_fetch(struct sim *sim, uintptr_t va, quire_pa_t pa);
 /* Past all caches; not witnessed. `bytes` 1 to 8. */
 uint64_t sim_uncached_load(struct sim *sim, quire_pa_t pa, unsigned bytes);
 void sim_uncached_store(struct sim *sim, quire_pa_t pa, unsigned bytes, uint64_t value);
+/* Is there memory at all these addresses? */
+static inline bool sim_in_memory(const struct sim *sim, quire_pa_t pa, size_t bytes)
+{
+	return pa < sim->machine.memory_bytes && bytes <= sim->machine.memory_bytes - pa;
+}
 /*
  * What the table walker reads, at the machine's walker level; charged and witnessed as
  * SIM_PARTY_WALKER.

@@ -11,7 +11,89 @@
  *
  * PA-RISC has no walker: its misses trap (tlb.c).
  */
+#include "sim/levels.h"
+#include "sim/needless.h"
 #include "sim/tlb.h"
+
+/* --- Memory, as a walker sees it -------------------------------------------------------------- */
+
+/* The walker was led into a frame that is no table any more. */
+static void walker_in_freed(struct sim *sim, quire_pa_t pa, uint64_t value, unsigned bytes)
+{
+	struct sim_violation violation = {
+		.kind = SIM_KIND_STALE_TABLE,
+		.cause = SIM_CAUSE_FRAME_FREED,
+		.observer = SIM_PARTY_WALKER,
+		.pa = pa,
+		.got = value,
+		.bytes = bytes,
+		.site = QUIRE_SITE_COUNT,
+	};
+
+	memcpy(&violation.expected, sim->witness.reference.bytes + pa, bytes);
+	sim_witness_report(sim, &violation);
+}
+
+uint64_t sim_walker_load(struct sim *sim, quire_pa_t pa, unsigned bytes)
+{
+	unsigned shift = sim->cpu->l1d.line_shift;
+	quire_pa_t start = pa & ~(((quire_pa_t)1 << shift) - 1);
+	uint64_t value = 0;
+
+	if (!sim_in_memory(sim, pa, bytes)) {
+		sim_charge(sim, sim->machine.cost.memory_read);
+		return 0;
+	}
+	if (sim->machine.walker == SIM_LEVEL_L1) {
+		sim_line_load(sim, sim->kernel_base + pa, pa, &value, bytes);
+	} else if (sim->machine.walker == SIM_LEVEL_L2 && sim->l2.present) {
+		uint8_t line[CACHE_LINE_MAX];
+		struct work work = work_begin(sim);
+
+		if (sim->needless)
+			sim_needless_past(sim, pa, bytes, false, false);
+		below_read(&work, (uint32_t)(pa >> shift), line, shift);
+		memcpy(&value, line + (pa - start), bytes);
+		work_pay(sim, &work);
+	} else {
+		value = sim_uncached_load(sim, pa, bytes);
+	}
+	return value;
+}
+
+uint64_t sim_walker_read(struct sim *sim, quire_pa_t pa, unsigned bytes)
+{
+	uint64_t value = sim_walker_load(sim, pa, bytes);
+
+	if (!sim_in_memory(sim, pa, bytes))
+		return value;
+	if (sim_frame_is_freed(sim, pa))
+		walker_in_freed(sim, pa, value, bytes);
+	else if (!sim_operation_changed(sim, pa)) /* its clean, or purge, may be on the way */
+		sim_witness_read(sim, SIM_PARTY_WALKER, 0, pa, &value, bytes);
+	return value;
+}
+
+void sim_walker_write(struct sim *sim, quire_pa_t pa, unsigned bytes, uint64_t value)
+{
+	struct work work = work_begin(sim);
+
+	if (!sim_in_memory(sim, pa, bytes))
+		return;
+	sim_witness_write(sim, SIM_PARTY_WALKER, pa, &value, bytes);
+	if (sim->machine.walker == SIM_LEVEL_L1) {
+		sim_line_store(sim, sim->kernel_base + pa, pa, &value, bytes);
+	} else if (sim->machine.walker == SIM_LEVEL_L2 && sim->l2.present) {
+		if (sim->needless)
+			sim_needless_past(sim, pa, bytes, true, false);
+		sim_below_store(&work, pa, &value, bytes);
+		work_pay(sim, &work);
+	} else {
+		sim_uncached_store(sim, pa, bytes, value);
+	}
+}
+
+/* --- Descriptors ------------------------------------------------------------------------------ */
 
 /* One descriptor. Where no memory is it reads as 0, an absent entry in both formats. */
 static uint64_t read_descriptor(struct sim *sim, struct sim_walk *walk, quire_pa_t pa,

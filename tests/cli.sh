@@ -255,6 +255,7 @@ refuse "did you mean 'broadcast-assumed'" check --machine pandaboard --mutant br
 refuse "number from 1 to 3" check --cpus 4
 refuse "number from 1 to 30" check --depth 0
 refuse "nothing without --random" check --seed 1
+refuse "one fault at a time" check --drop tlb.page --mutant all
 refuse "takes no argument" check pandaboard
 refuse "did you mean 'pandaboard'" check --machine pandabord
 refuse "means nothing to" run --depth 3 small.q

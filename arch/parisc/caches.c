@@ -101,7 +101,9 @@ static uintptr_t slot_map(struct quire_machine *machine, quire_pa_t page, uintpt
 			   "both alias slots of this CPU are in use");
 	va = port->alias_window + ((uintptr_t)self * PARISC_ALIAS_SLOTS + slot) * boundary +
 	     arch_round_down(alias_va & (boundary - 1), QUIRE_PAGE_BYTES);
+	/* cppcheck-suppress arrayIndexOutOfBoundsCond ; stop does not return */
 	cpu->alias[slot] = page;
+	/* cppcheck-suppress arrayIndexOutOfBoundsCond */
 	cpu->alias_va[slot] = va;
 	parisc_idtlbt(port->hw, PARISC_KERNEL_SPACE, va, page, PARISC_READ | PARISC_WRITE);
 	return va;

@@ -6,7 +6,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
 #include <cmocka.h>
 
 #include "fs/diskfs_format.h"
@@ -774,10 +773,7 @@ static void test_dma(void **state)
 		assert_int_equal(violations(isas[n], QUIRE_SITE_COUNT, false), 0);
 		assert_int_equal(violations(isas[n], QUIRE_SITE_COUNT, true), 0);
 	}
-	/*
-	 * Without the clean the device of a machine that is not coherent reads what was there
-	 * before.
-	 */
+	/* Without the clean a device that is not coherent reads what was there before. */
 	assert_true(violations(SIM_ARMV7, QUIRE_SITE_DMA_TO_DEVICE, false) > 0);
 	assert_true(violations(SIM_PARISC, QUIRE_SITE_DMA_TO_DEVICE, false) > 0);
 	assert_int_equal(violations(SIM_X86_64, QUIRE_SITE_DMA_TO_DEVICE, false), 0);

@@ -168,7 +168,7 @@ static int run_all(struct runs *runs, const struct command_line *line)
 static int command_run(const struct command_line *line)
 {
 	struct runs runs = {0};
-	char *names[DATA_NAMES_MAX];
+	char *names[DATA_NAMES_MAX] = {NULL};
 	size_t count = 0;
 	int status = LAB_USAGE;
 

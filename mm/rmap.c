@@ -82,6 +82,7 @@ void quire_rmap_remove(struct quire *q, struct quire_page *page, struct quire_sp
 		while ((rmap = *link) && !(rmap->space == space && rmap->va == va))
 			link = &rmap->next;
 		quire_require(q, rmap);
+		/* cppcheck-suppress nullPointerRedundantCheck ; quire_require does not return */
 		*link = rmap->next;
 	}
 	quire_atomic_add(&page->maps, (uint32_t)-1);

@@ -40,7 +40,7 @@ static uint32_t writer_word(const struct sim *sim, enum sim_party party)
 {
 	uint32_t number = 0;
 
-	while (writer_parties[number] != party && number < 3)
+	while (number < 3 && writer_parties[number] != party)
 		number++;
 	return (uint32_t)sim->current << CPU_SHIFT | number << PARTY_SHIFT |
 	       (sim->label & LABEL_MASK);

@@ -87,6 +87,18 @@ static void test_dropped_sites(void **state)
 	}
 }
 
+/* So many moves, different ones for each seed. */
+static void walk(struct explore_job *job, unsigned seed, unsigned length)
+{
+	struct explore_move moves[EXPLORE_MOVES_MAX];
+
+	for (unsigned n = 0; n < length; n++) {
+		unsigned count = explore_moves(job, moves);
+
+		assert_true(explore_do(job, moves[(seed * 7 + n * 13) % count]));
+	}
+}
+
 /* Saving, doing anything, and putting back leaves the state that there was, and the same future. */
 static void test_restore(void **state)
 {
@@ -104,10 +116,7 @@ static void test_restore(void **state)
 			unsigned count;
 
 			explore_job_restore(&job, EXPLORE_ROOT);
-			for (unsigned n = 0; n < 8; n++) {
-				count = explore_moves(&job, moves);
-				assert_true(explore_do(&job, moves[(seed * 7 + n * 13) % count]));
-			}
+			walk(&job, seed, 8);
 			explore_job_save(&job, EXPLORE_HERE);
 			before = explore_digest(job.world);
 			count = explore_moves(&job, moves);
@@ -172,17 +181,6 @@ static size_t state_bytes(const struct explore_job *job, uint8_t *to)
 	for (unsigned n = 0; n < SIM_UNSAVED; n++)
 		memset(to + ((const uint8_t *)parts[n].start - arena->base), 0, parts[n].bytes);
 	return used + bulk;
-}
-
-static void walk(struct explore_job *job, unsigned seed, unsigned length)
-{
-	struct explore_move moves[EXPLORE_MOVES_MAX];
-
-	for (unsigned n = 0; n < length; n++) {
-		unsigned count = explore_moves(job, moves);
-
-		assert_true(explore_do(job, moves[(seed * 7 + n * 13) % count]));
-	}
 }
 
 /* Goes back and forth between three states. */

@@ -23,7 +23,8 @@ enum {
 	RANDOM_SECONDS_DEFAULT = 10,
 	WALKS = 200000,         /* of --drop all, for a site and a machine */
 	WALKS_FIRST = 500,
-	PROBE_DEPTH = 3,        /* the estimate is made from */
+	PROBE_DEPTH = 4, /* the estimate is made from, and that of two at once from */
+	PROBE_PAIRS_DEPTH = 3,
 	LONG_SECONDS = 15 * 60, /* what is worth a warning */
 	INTERRUPTED = 130,
 };
@@ -220,52 +221,50 @@ static struct explore_result probe(const struct explore_check *check, const stru
 	return result;
 }
 
-/* What `last` at PROBE_DEPTH comes to at `depth`, if it grows as it has grown from `before` on. */
-static double grown(uint64_t before, uint64_t last, unsigned depth)
-{
-	double steps = (double)last;
-
-	for (unsigned d = PROBE_DEPTH; before && d < depth; d++)
-		steps *= (double)last / (double)before;
-	return depth < PROBE_DEPTH ? 0 : steps;
-}
+struct cost {
+	double steps, seconds;
+};
 
 /*
- * Steps that all depths together will take, from the growth of the first ones: calls one after the
- * other, and two at once.
+ * Of all runs of `depth` steps, one call after the other or (together) of their pairs of two at
+ * once, if that goes on to grow as it does up to `probed`. Zero if nothing can be said.
  */
-static double estimate(const struct explore_check *check, const struct checks *checks,
-		       double *seconds)
+static struct cost cost_of(const struct explore_check *check, const struct checks *checks,
+			   unsigned probed, bool together, unsigned depth)
 {
-	const struct explore_bounds *bounds = &checks->bounds;
-	struct explore_result before = probe(check, checks, PROBE_DEPTH - 1, PROBE_DEPTH - 1);
-	struct explore_result last = probe(check, checks, PROBE_DEPTH, PROBE_DEPTH);
-	double steps;
+	struct explore_result before = probe(check, checks, probed - 1, together ? probed - 1 : 0);
+	struct explore_result last = probe(check, checks, probed, together ? probed : 0);
+	double growth = together ? (double)last.pairs / (double)before.pairs
+				 : (double)last.moves / (double)before.moves;
+	struct cost cost = {.steps = (double)(together ? 2 * last.pairs : last.moves),
+			    .seconds = last.seconds};
 
-	*seconds = 0;
-	if (last.end != EXPLORE_SAFE || before.end != EXPLORE_SAFE)
-		return 0;
-	steps = grown(before.moves - 2 * before.pairs, last.moves - 2 * last.pairs,
-		      bounds->depth) +
-		grown(2 * before.pairs, 2 * last.pairs, bounds->interleave);
-	*seconds = steps / ((double)last.moves / last.seconds);
-	return steps;
+	if (before.end != EXPLORE_SAFE || last.end != EXPLORE_SAFE || depth < probed)
+		return (struct cost){0, 0};
+	for (unsigned d = probed; d < depth; d++) {
+		cost.steps *= growth;
+		cost.seconds *= growth;
+	}
+	return cost;
 }
 
 static void warn_if_long(const struct explore_check *check, const struct checks *checks)
 {
-	double seconds, steps;
+	struct cost apart, together;
+	double seconds;
 
-	if (checks->bounds.depth < PROBE_DEPTH || checks->line->random || checks->bounds.seconds)
+	if (checks->bounds.depth <= PROBE_DEPTH || checks->line->random || checks->bounds.seconds)
 		return;
-	steps = estimate(check, checks, &seconds);
+	apart = cost_of(check, checks, PROBE_DEPTH, false, checks->bounds.depth);
+	together = cost_of(check, checks, PROBE_PAIRS_DEPTH, true, checks->bounds.interleave);
+	seconds = apart.seconds + together.seconds;
 	if (seconds < LONG_SECONDS)
 		return;
 	fprintf(stderr,
 		"quire: check: %s: about %.1e steps to depth %u, %.0f minutes on this host. "
 		"Shorter: --depth %u, --interleave %u, "
 		"--pages 1, --cpus 1, --seconds N (what is known by then), or --random\n",
-		check->machine, steps, checks->bounds.depth, seconds / 60,
+		check->machine, apart.steps + together.steps, checks->bounds.depth, seconds / 60,
 		checks->bounds.depth - 1,
 		checks->bounds.interleave > 2 ? checks->bounds.interleave - 1 : 1);
 }

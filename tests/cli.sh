@@ -310,5 +310,19 @@ result "an interrupt gives exit status 130 (status $status)" "$([ $status = 130 
 check "an interrupted run prints what it knows" grep -q "not finished" kept
 check "an interrupted run leaves no file" test -z "$(find . -name 'interrupted.json*')"
 
+# --- a check that would take days says so before it begins, and tells what it knows when it is interrupted
+"$quire" check --machine pandaboard --depth 12 >kept 2>warned &
+check=$!
+for _ in $(seq 600); do
+	grep -q "minutes on this host" warned && break
+	sleep 0.1
+done
+check "a long check says how long, and what is shorter" grep -q "steps to depth 12, .* Shorter: --depth 11" warned
+kill -INT $check
+wait $check
+status=$?
+result "an interrupted check gives exit status 130 (status $status)" "$([ $status = 130 ] && echo yes || echo no)"
+check "an interrupted check tells how far it is safe" grep -q "interrupted: safe to depth" kept
+
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]

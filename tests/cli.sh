@@ -288,6 +288,9 @@ mutated() { # script, mutant, failed expectations
 	sed "s/^explore .*/& mutant=$2/" "$root/tests/scripts/$1.q" >"$1.q"
 	accept 1 "; $3 failed" run "$1.q"
 }
+mutated bug-01-flag-before-clean flag-before-clean 1
+mutated bug-21-flush-then-purge tlb-after-flush 1
+mutated bug-32-freed-too-early tlb-after-free 2
 mutated bug-11-device-barrier barrier-left-out 4
 mutated bug-11-tlb-barrier barrier-left-out 2
 mutated bug-38-entry-barrier entry-barrier-left-out 2

@@ -90,9 +90,9 @@ unsigned explore_half_done_count(const struct explore_job *job)
 
 bool explore_may_meet(const struct explore_job *job, enum explore_order order)
 {
-	return order == EXPLORE_APART ? !job->calls->met
-				      : order == EXPLORE_TOLD && !job->calls->met &&
-						!job->calls->passed;
+	if (job->calls->met)
+		return false;
+	return order == EXPLORE_APART || (order == EXPLORE_TOLD && !job->calls->passed);
 }
 
 /* What is on its stack will not go on. */

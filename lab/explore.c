@@ -234,16 +234,15 @@ static struct cost cost_of(const struct explore_check *check, const struct check
 {
 	struct explore_result before = probe(check, checks, probed - 1, together ? probed - 1 : 0);
 	struct explore_result last = probe(check, checks, probed, together ? probed : 0);
-	double growth = together ? (double)last.pairs / (double)before.pairs
-				 : (double)last.moves / (double)before.moves;
-	struct cost cost = {.steps = (double)(together ? 2 * last.pairs : last.moves),
-			    .seconds = last.seconds};
+	double few = (double)(together ? 2 * before.pairs : before.moves);
+	double more = (double)(together ? 2 * last.pairs : last.moves);
+	struct cost cost = {.steps = more, .seconds = last.seconds};
 
-	if (before.end != EXPLORE_SAFE || last.end != EXPLORE_SAFE || depth < probed)
+	if (before.end != EXPLORE_SAFE || last.end != EXPLORE_SAFE || depth < probed || few == 0)
 		return (struct cost){0, 0};
 	for (unsigned d = probed; d < depth; d++) {
-		cost.steps *= growth;
-		cost.seconds *= growth;
+		cost.steps *= more / few;
+		cost.seconds *= more / few;
 	}
 	return cost;
 }

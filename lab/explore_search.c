@@ -11,8 +11,8 @@
  *
  * TWO AT ONCE. From a state, each call that enters the kernel is made to stop at each of its points
  * in turn; there each other move is made as a whole; then the call goes on to its end. That is two
- * steps, so depth d + 1 takes single steps from states at depth d and such pairs from those at d -
- * 1.
+ * steps, so depth d takes single steps from states at depth d - 1, and such pairs from those at
+ * depth d - 2.
  */
 #include "lab/explore.h"
 
@@ -257,12 +257,12 @@ static void try_singles(struct search *search, struct explore_job *job, size_t n
 {
 	struct explore_move moves[EXPLORE_MOVES_MAX];
 	struct node fresh[EXPLORE_MOVES_MAX];
-	unsigned count = explore_moves(job, moves), fresh_count = 0;
+	unsigned count = explore_moves(job, moves), fresh_count = 0, n;
 
-	for (unsigned n = 0; n < count && !must_stop(search); n++)
+	for (n = 0; n < count && !must_stop(search); n++)
 		if (try_moves(search, job, path, length, &moves[n], 1))
 			fresh[fresh_count++] = (struct node){(uint32_t)node, moves[n], {0}};
-	atomic_fetch_add(&search->moves, count);
+	atomic_fetch_add(&search->moves, n);
 	atomic_fetch_add(&search->states, fresh_count);
 	add_nodes(search, fresh, fresh_count);
 }
@@ -271,7 +271,7 @@ static void try_singles(struct search *search, struct explore_job *job, size_t n
 
 /*
  * What may be done while `first` stands at its point, from the saved state; result: how many moves.
- * 0 with `first` at an end: it has no such point.
+ * *ended: none, it has no such point.
  */
 static unsigned moves_at_point(struct search *search, struct explore_job *job,
 			       const struct explore_move *path, unsigned length,
@@ -300,18 +300,18 @@ static bool try_point(struct search *search, struct explore_job *job, size_t nod
 {
 	struct explore_move seconds[EXPLORE_MOVES_MAX];
 	struct node fresh[EXPLORE_MOVES_MAX];
-	unsigned fresh_count = 0, count;
+	unsigned fresh_count = 0, count, n;
 	bool ended;
 
 	count = moves_at_point(search, job, path, length, first, seconds, &ended);
-	for (unsigned n = 0; n < count && !must_stop(search); n++) {
+	for (n = 0; n < count && !must_stop(search); n++) {
 		struct explore_move moves[] = {first, seconds[n], go_on(first.cpu)};
 
 		if (try_moves(search, job, path, length, moves, 3))
 			fresh[fresh_count++] = (struct node){(uint32_t)node, first, seconds[n]};
 	}
-	atomic_fetch_add(&search->moves, 2 * count);
-	atomic_fetch_add(&search->pairs, count);
+	atomic_fetch_add(&search->moves, 2 * n);
+	atomic_fetch_add(&search->pairs, n);
 	atomic_fetch_add(&search->states, fresh_count);
 	add_nodes(search, fresh, fresh_count);
 	return !ended;

@@ -261,6 +261,8 @@ refuse "did you mean 'pandaboard'" check --machine pandabord
 refuse "means nothing to" run --depth 3 small.q
 accept 0 "safe to depth 3: " check --machine pandaboard --depth 3
 accept 0 "safe at any depth\|safe to depth 2" check --machine pandaboard --depth 2 --cpus 1 --pages 1
+check "where no two calls can meet no estimate is made of them" sh -c \
+	"! '$quire' check --machine core2-t7300-kvm --cpus 1 --depth 5 --interleave 5 2>&1 | grep -q nan"
 accept 0 "no walk of 5 steps failed" check --machine pandaboard --random --depth 5 --seconds 1
 accept 1 "^STALE TABLE ENTRY: " check --machine cortex-a8 --drop table.entry --script found.q
 accept 1 "refuted in 3 steps" check --machine arm11-mpcore --mutant broadcast-assumed --script other.q

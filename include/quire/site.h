@@ -96,6 +96,7 @@ enum quire_site_keeps {
 	QUIRE_SITE_KEEPS_COST,
 };
 
+/* What the maintenance of a site, below QUIRE_SITE_COUNT, keeps. */
 enum quire_site_keeps quire_site_keeps(enum quire_site site);
 /* The printed names; NULL beyond the lists. */
 const char *quire_site_name(enum quire_site site);
